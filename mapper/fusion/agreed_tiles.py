@@ -41,8 +41,9 @@ def building_order(einsums: Sequence[Einsum]) -> list[int]:
 
 
 class AgreedTiles:
-    """Collect the tiles that Einsums have of tensors on chip; tell which others may have.
+    """Collect the tiles of tensors on chip that Einsums already searched can have.
 
+    Einsums searched later need no pmapping with another tile, since it could not be joined.
     `exchanged`: which tensors Einsums may exchange on chip, and the loops that may stand above.
     """
 
@@ -51,7 +52,10 @@ class AgreedTiles:
         self._codes: dict[TensorPlace, Ints] = {}
 
     def add(self, tables: Sequence[PmappingTable]) -> None:
-        """Note the tiles in the tables of one Einsum: one table per compute and set on chip."""
+        """Keep, of the tiles known so far, those that the pmappings of one more Einsum have too.
+
+        `tables`: its pmappings, one table per compute and choice of tensors on chip.
+        """
         for position, place in enumerate(tables[0].boundary):
             bounds = self._bounds(tables[0].einsum, place.tensor)
             if prod(bounds.values()) < MOST_CODES:
@@ -60,9 +64,10 @@ class AgreedTiles:
                 self._codes[place] = np.intersect1d(known, codes, assume_unique=True)
 
     def of(self, fused: FusedEinsum, mask: int) -> tuple[AgreedTile, ...]:
-        """Return the tiles that the tensors on chip may have, as far as others say.
+        """Return, for tensors of an Einsum on chip, the tiles that all Einsums added before allow.
 
-        `fused`: the Einsum. `mask`: its exchanged tensors on chip, as bits of its boundary.
+        `fused`: the Einsum. `mask`: its exchanged tensors on chip, as bits of its boundary. No
+        entry for a tensor that no added Einsum has.
         """
         einsum = fused.einsum
         names = self._exchanged.loop_names_of(einsum)
@@ -79,7 +84,10 @@ class AgreedTiles:
         )
 
     def _bounds(self, einsum: Einsum, tensor: str) -> dict[str, int]:
-        """Return the bounds of the loops that may be shared above a tensor, by common name."""
+        """Return the bounds of the rank variables whose loops may be shared above a tensor.
+
+        Keys are names common to all Einsums, sorted.
+        """
         names, shareable = self._exchanged.loop_names_of(einsum), self._exchanged.shareable_loops
         bounds = {names[v]: bound for v, bound in einsum.bounds.items()}
         return {name: bounds[name] for name in sorted(shareable[tensor])}
@@ -88,9 +96,10 @@ class AgreedTiles:
 def _codes_of_tables(
     tables: Sequence[PmappingTable], position: int, bounds: Mapping[str, int]
 ) -> Ints:
-    """Return the tiles of the tensor at a place of the boundary, as numbers, where it is on chip.
+    """Return one tensor's tile in every pmapping that has it on chip, each coded as an integer.
 
-    `bounds`: of the loops that may stand above it.
+    `position`: of its (tensor, memory) pair in the boundary. `bounds`: of the variables of loops
+    that may stand above it. Shape (pmappings,).
     """
     groups = (group for table in tables for group in table.groups)
     pieces = [_codes_of_group(g, position, bounds) for g in groups if g.depths[position] >= 0]
@@ -98,7 +107,11 @@ def _codes_of_tables(
 
 
 def _codes_of_group(group: PmappingGroup, position: int, bounds: Mapping[str, int]) -> Ints:
-    """Return the tile of a tensor in each tiling of a group, as a number; shape (tilings,)."""
+    """Return the tile of a tensor in each tiling of a group, coded as an integer; shape (tilings,).
+
+    A tiling is a choice of tile shapes for the group's fused loops. `position`, `bounds`: as in
+    _codes_of_tables; a variable without a loop above the tensor has its whole bound.
+    """
     columns = {loop.variable: n for n, loop in enumerate(group.loops[: group.depths[position]])}
     whole = np.array(list(bounds.values()), np.int64)
     tiles = np.tile(whole, (len(group), 1))

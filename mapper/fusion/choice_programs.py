@@ -1,4 +1,9 @@
-"""The inner programs of one choice of tensors on chip, known from another design or made now."""
+"""Compile the inner programs of an Einsum for one choice of tensors on chip, or reuse them.
+
+An inner program is the search program of everything below the tensors on chip. Programs compiled
+for another design of the same structure are reused: their costs stand in them by name, and the
+numbers of this design are put in afterwards.
+"""
 
 from __future__ import annotations
 
@@ -47,9 +52,10 @@ class ChoiceRules:
     """Say which inner programs of an Einsum with some tensors on chip are made.
 
     `fused_einsum`, `placements`: the Einsum, and which memory keeps which tensors. `shareable[T]`:
-    rank variables of the loops that may be shared above tensor T. `fused`: fused loops are made.
-    `tracked`: memories whose bits in use labels (cost tuples of partial mappings) keep to the end;
-    `unlimited`: those whose bits they need not have. `leaks`: leakage of the components.
+    rank variables of the loops that may be shared above tensor T. `fused`: make mappings with fused
+    loops too. `tracked`: memories whose bits in use labels (cost tuples of partial mappings) keep
+    to the end. `unlimited`: memories whose bits labels need not have. `leaks`: leakage of the
+    components.
     """
 
     fused_einsum: FusedEinsum
@@ -66,7 +72,7 @@ class ChoiceRules:
         return self.fused_einsum.space
 
     def columns(self, deferred: DeferredCounts, has_all_deferred: bool) -> LabelFields:
-        """Return the columns of labels, with used bits of memories that may be full or count.
+        """Return the columns of labels, with the bits in use of memories that are not `unlimited`.
 
         A label is the tuple of costs of a partial mapping. `deferred`: how many columns hold costs
         paid later; `has_all_deferred`: as many as any template can use.
@@ -130,7 +136,11 @@ def choice_programs(rules: ChoiceRules, budget: Budget) -> ChoicePrograms:
 
 
 def _priced(inner: InnerTree, prices: Prices) -> InnerTree:
-    """Put numbers into the steps of inner programs, and into what the region above costs."""
+    """Return the inner programs with joule and second in place of named costs.
+
+    `prices`: the numbers of this design. Charges of holders and networks above the inner programs
+    are replaced too.
+    """
     programs = tuple(
         replace(
             program,
@@ -148,8 +158,8 @@ def _priced(inner: InnerTree, prices: Prices) -> InnerTree:
 def _compiled(rules: ChoiceRules, budget: Budget) -> ChoicePrograms:
     """Enumerate the fused templates of a choice, and compile them with their costs by name.
 
-    A few templates tell how many columns the labels need. Where others turn out to need more, all
-    are asked.
+    A few templates tell how many columns the labels need. If another template turns out to need
+    more, the number is found from all templates.
     """
     space, fused, check = rules.space, rules.fused_einsum, budget.check
     made = checked(space.each_template(rules.placements), check)
@@ -168,9 +178,9 @@ def _with_columns_for(
     sample: Sequence[FusedTemplate],
     budget: Budget,
 ) -> ChoicePrograms:
-    """Compile templates with as many columns as a sample of them needs.
+    """Compile `templates` with as many label columns as the templates of `sample` need.
 
-    Raises TooFewColumns if that is less than some template needs.
+    Raises TooFewColumns if some template needs more.
     """
     problem = rules.space.problem
     plain = replace(label_fields(problem, rules.leaks), rates=RateTable(by_name=True))
@@ -186,7 +196,7 @@ def _with_columns_for(
 def _inner_programs(
     rules: ChoiceRules, templates: Sequence[FusedTemplate], columns: LabelFields, budget: Budget
 ) -> list[InnerProgram]:
-    """Compile the templates of a choice."""
+    """Compile the inner programs of all templates of a choice; `columns`: of their labels."""
     space, shareable = rules.space, rules.shareable
     variables = tuple(space.einsum.bounds) if rules.fused else ()
     programs: list[InnerProgram] = []
@@ -203,9 +213,10 @@ def _inner_programs(
 def _spatial_variables(
     space: Mapspace, template: FusedTemplate, shareable: Mapping[str, frozenset[str]]
 ) -> list[frozenset[str]]:
-    """Return the variables that may be distributed right above each holder of the region.
+    """Return, per holder of the region, the variables that a spatial loop right above it may have.
 
-    Those of loops that may stand above every tensor on chip below.
+    Region: the holders down to the lowest tensor on chip, outermost first. A variable is allowed if
+    its loop may be shared above all exchanged tensors backed by this holder or by one below it.
     """
     variables: list[frozenset[str]] = []
     allowed = frozenset(space.einsum.bounds)
@@ -217,7 +228,10 @@ def _spatial_variables(
 
 
 def _sample(templates: Sequence[FusedTemplate]) -> list[FusedTemplate]:
-    """Return a few templates of each placement, which mostly need as many columns as all."""
+    """Return up to SAMPLED templates of each placement, evenly spaced in the list.
+
+    They mostly need as many label columns as all templates do.
+    """
     by_placement: dict[Placement, list[FusedTemplate]] = {}
     for template in templates:
         by_placement.setdefault(template.template.placement, []).append(template)

@@ -1,4 +1,4 @@
-"""From the best label to the mapping, and what the answer is optimal over.
+"""Build the answer of a fused search: the mapping of the best label, and the restrictions.
 
 A restriction names mappings that the search leaves out. The certificate of an optimum holds for all
 other mappings (docs of restrictions: searches/restrictions.py).
@@ -117,7 +117,10 @@ def _any_lanes_above(spaces: Sequence[Mapspace], memory: str) -> bool:
 def _exchange_restrictions(
     problem: FusedProblem, memories: ExchangeMemories, below_lanes: Sequence[str]
 ) -> Iterator[Restriction]:
-    """Yield through which memories Einsums exchange tensors, and which loops they share."""
+    """Yield the restrictions about the memories that tensors are exchanged in and the shared loops.
+
+    `below_lanes`: exchange memories with a fanout above them, whose lanes Einsums may share.
+    """
     exchanged, outermost = problem.exchanged, str(memories.outermost)
     tensors = _in_order(exchanged.workload.tensors, exchanged.exchangeable)
     if memories.second is None or not tensors:
@@ -151,14 +154,18 @@ def _memories_of(exchanged: ExchangedTensors, tensor: str) -> frozenset[str]:
 def _memory_restrictions(
     memories_of: Mapping[str, Collection[str]], inner: Sequence[str]
 ) -> Iterator[Restriction]:
-    """Yield the exchange memories `inner` that tensors may not stay in."""
+    """Yield one restriction per tensor that may not stay in all exchange memories.
+
+    `memories_of[T]`: the memories on chip that T may stay in. `inner`: all of them, outermost
+    first.
+    """
     for tensor, memories in memories_of.items():
         if left_out := [name for name in inner if name not in memories]:
             yield NOT_EXCHANGED_IN(tensor=tensor, memories=left_out)
 
 
 def _order_restrictions(spaces: Sequence[Mapspace]) -> Iterator[Restriction]:
-    """Yield the orders of holders left out where memories may leave that of the hierarchy."""
+    """Yield restrictions for memories whose holders need not keep the order of the hierarchy."""
     reorderable = dict.fromkeys(name for space in spaces for name in reorderable_memories(space))
     if not reorderable:
         return
@@ -168,7 +175,10 @@ def _order_restrictions(spaces: Sequence[Mapspace]) -> Iterator[Restriction]:
 
 
 def _copy_restrictions(problem: FusedProblem, below_lanes: str) -> Iterator[Restriction]:
-    """Yield which mappings of copies are left out; `below_lanes`: the memory, if it is."""
+    """Yield which mappings of copy Einsums are left out.
+
+    `below_lanes`: name of an exchange memory below shared lanes; "" if there is none.
+    """
     tables = [entry for entry in problem.einsums if isinstance(entry, CopyTable)]
     yield from _copy_loop_restrictions(tables)
     without_lanes = [table.einsum.name for table in tables if not table.shares_lanes]
@@ -179,7 +189,7 @@ def _copy_restrictions(problem: FusedProblem, below_lanes: str) -> Iterator[Rest
 
 
 def _copy_loop_restrictions(tables: Sequence[CopyTable]) -> Iterator[Restriction]:
-    """Yield which copies share no loops, and which keep tensors of their own below shared ones."""
+    """Yield which copies share no loops, and which share some but hold no private tensor above."""
     if unshared := [table.einsum.name for table in tables if not table.shares_loops]:
         yield COPIES_SHARE_NO_LOOPS(einsums=unshared)
     if sharing := [table.einsum.name for table in tables if table.shares_loops]:
@@ -187,7 +197,10 @@ def _copy_loop_restrictions(tables: Sequence[CopyTable]) -> Iterator[Restriction
 
 
 def _reservation_restrictions(exchanged: ExchangedTensors) -> Iterator[Restriction]:
-    """Yield the tensors that reserve more than each Einsum needs."""
+    """Yield the tensors for which the search reserves more bits than each Einsum needs.
+
+    They are seen through different windows in one shared tile, or in several widths.
+    """
     tensors = exchanged.workload.tensors
     if exchanged.varied_windows and exchanged.shares_tiles:
         windowed = [t for t in tensors if t in exchanged.varied_windows]

@@ -43,7 +43,7 @@ GROUP_ENDS = (1.03, 1.2, 1.6)  # of groups of placements: what they cost, relati
 
 
 class HashedOnce:
-    """A value that is hashed once: a search looks it up thousands of times."""
+    """Wrap a value so that its hash is computed once: a search looks it up thousands of times."""
 
     __slots__ = ("hash", "value")
 
@@ -64,10 +64,10 @@ class FusedEinsum:
 
     `space`: its mapspace. `number`: of the compute among those of the Einsum. `boundary`: the
     (tensor, memory) pairs in which its tensors may stay on chip. `key`: equal for Einsums that pose
-    the same problem under other names. `key_alone`: equal where that holds for each Einsum by
-    itself, whatever others hold of its tensors. `placements`: which holder keeps which tensor, by
-    the set of exchanged tensors on chip, as bits of `boundary`. `most_templates`: how many mappings
-    without loops are looked at for each such set; None: all.
+    the same problem under other names. `key_alone`: the same without what other Einsums may hold of
+    its tensors in shared loops. `placements`: which holder keeps which tensor, by the set of
+    exchanged tensors on chip, as bits of `boundary`. `most_templates`: how many templates (mappings
+    without their loops) are looked at for each such set; None: all.
     """
 
     space: Mapspace
@@ -85,15 +85,18 @@ class FusedEinsum:
 
     @property
     def size(self) -> int:
-        """The placements of the Einsum, over all choices on chip, times its tile shapes."""
+        """Rough size of the Einsum's search: number of placements times number of tile shapes.
+
+        The placements are those of all choices of tensors on chip.
+        """
         return sum(map(len, self.placements.values())) * Lattice(self.einsum.bounds).size
 
     def placement_groups(self, mask: int, by_cost: bool) -> list[tuple[int, ...]]:
-        """Return the numbers of the placements for a set of exchanged tensors on chip, in groups.
+        """Return the placements for a set of exchanged tensors on chip, as positions, in groups.
 
-        `mask`: the set, as bits of `boundary`. `by_cost`: placements are sorted by what they cost
-        at least into groups, the cheapest first: often no other is ever needed. Otherwise, and
-        where they are few, all are in one group.
+        `mask`: the set, as bits of `boundary`. `by_cost`: placements are grouped by the least
+        energy they can cost, the cheapest group first: often no other is ever needed. Otherwise,
+        and where they are few, all are in one group.
         """
         placements = self.placements[mask]
         if not by_cost or len(placements) < FEW_PLACEMENTS:
@@ -104,10 +107,10 @@ class FusedEinsum:
         return [tuple(group) for group in groups if group]
 
     def promising_placements(self) -> Mapping[int, Sequence[int]]:
-        """Return the numbers of the placements whose tensors take the least energy to move.
+        """Return the positions of the placements that take the least energy to move tensors.
 
-        At most MOST_PROMISING for each set of exchanged tensors on chip. Einsums with equal keys
-        have equal ones.
+        By the set of exchanged tensors on chip, at most MOST_PROMISING each, cheapest first.
+        Einsums with equal keys have equal ones.
         """
         promising: dict[int, Sequence[int]] = {}
         for mask, several in self.placements.items():
@@ -214,7 +217,11 @@ def _placements_by_mask(
 def _on_chip_mask(
     space: Mapspace, placement: Placement, boundary: Sequence[TensorPlace]
 ) -> int | None:
-    """Return the exchanged tensors on chip, as bits; None if one is kept first elsewhere."""
+    """Return the exchanged tensors that a placement keeps on chip, as bits of the boundary.
+
+    None if it keeps an exchanged tensor first in a memory that is neither the outermost one nor in
+    the boundary for this tensor.
+    """
     outermost = first_two_memories(space.flat)[0].name
     mask = 0
     for tensor in dict.fromkeys(place.tensor for place in boundary):
@@ -233,7 +240,7 @@ def _first_memory_of(space: Mapspace, placement: Placement, tensor: str) -> str:
 
 
 def _roles_with_others(exchanged: ExchangedTensors, einsum: Einsum) -> Hashable:
-    """Return which tensors of an Einsum others may hold in the same loops, without names."""
+    """Return, per tensor, whether others may hold it in shared loops, as a key without names."""
     return tuple(
         (tensor in exchanged.contested, tensor in exchanged.tracked_tiles)
         for tensor in einsum.tensors
@@ -241,7 +248,10 @@ def _roles_with_others(exchanged: ExchangedTensors, einsum: Einsum) -> Hashable:
 
 
 def _tensor_roles(exchanged: ExchangedTensors, einsum: Einsum) -> Hashable:
-    """Return what matters about the exchanged tensors of an Einsum by itself, without names."""
+    """Return, per tensor, its windows, the loops shareable above it and its memories on chip.
+
+    A key for comparing Einsums: positions instead of names of tensors and variables.
+    """
     shareable = exchanged.shareable_variables(einsum)
     return tuple(
         (

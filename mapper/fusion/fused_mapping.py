@@ -127,7 +127,11 @@ def branch_loops(chosen: ChosenPmapping, loop_names: Mapping[str, str]) -> tuple
 def _upper_holders(
     source: PmappingSource, problem: Problem, names: Mapping[str, str]
 ) -> Iterator[UpperHolder]:
-    """Yield the holders and Tolls down to the lowest tensor on chip, outermost first."""
+    """Yield the Storage and Toll nodes down to the lowest tensor on chip, outermost first.
+
+    `source`: which pmappings they belong to. `names`: of tensors in the solved problem to those of
+    this Einsum.
+    """
     inner = source.inner_program
     holders: list[UpperHolder] = []
     passages = toll_passages(problem, inner)
@@ -142,7 +146,11 @@ def _upper_holders(
 
 
 def _inner_nodes(table: PmappingTable, pointers: Backpointers, label: int) -> Sequence[Node]:
-    """Return the nodes below the lowest tensor on chip, in the names of the solution."""
+    """Return the nodes below the lowest tensor on chip, in the names of the table's solution.
+
+    `pointers`, `label`: how the label with this number was made; they give the tile below each
+    slot.
+    """
     inner = pointers.inner_program
     slots = inner.program.slot_sequence
     engine = table.solution.engine
@@ -168,7 +176,10 @@ def _renamed(node: Node, names: Mapping[str, str], table: PmappingTable) -> Node
 
 
 def _shared_loop(branches: Sequence[Branch], level: int) -> Temporal | Spatial:
-    """Return a loop of several Einsums, with the names of those that call it differently."""
+    """Return the loop number `level` of several branches as one node.
+
+    It has the variable of the first branch; names that other Einsums use for it are noted in it.
+    """
     variable = branches[0].loops[level].name.variable
     names = ((branch.einsum, branch.loops[level].name.variable) for branch in branches)
     renamed = tuple(pair for pair in names if pair[1] != variable)
@@ -184,7 +195,7 @@ def _loop(loop: BranchLoop) -> Temporal | Spatial:
 
 
 class _LoopSpan(NamedTuple):
-    """Branches first … end - 1."""
+    """The branches `first` to `end - 1`: neighbouring Einsums in the tree under construction."""
 
     first: int
     end: int
@@ -219,7 +230,11 @@ class TreeBuilder:
         return LoopNest((*outermost, *self._nodes(_LoopSpan(0, len(self._branches)), 0)))
 
     def _nodes(self, span: _LoopSpan, depth: int) -> tuple[Node, ...]:
-        """Return the nodes of a span of branches below `depth` loops that they share."""
+        """Return the nodes of a span of branches that stand below the first `depth` shared loops.
+
+        They are the loops shared by the whole span with the storages among them, then a Sequential
+        whose children are parts of the span that share more loops.
+        """
         first, end = span
         if end - first == 1:
             return tuple(self._single(self._branches[first], depth))
@@ -234,7 +249,10 @@ class TreeBuilder:
         return (*nodes, Sequential(tuple(self._nodes(branch_span, split) for branch_span in spans)))
 
     def _single(self, branch: Branch, depth: int) -> Iterator[Node]:
-        """Yield the nodes of one branch below `depth` loops that it shares."""
+        """Yield the nodes of one branch that stand below its first `depth` loops.
+
+        Loops above are shared, and holders of exchanged tensors are written with them.
+        """
         for level in range(depth, len(branch.loops) + 1):
             for loops_above, node in branch.upper_holders:
                 if loops_above == level and node not in branch.on_chip:
@@ -244,9 +262,11 @@ class TreeBuilder:
         yield from branch.inner_nodes
 
     def _storages(self, span: _LoopSpan, level: int, split: int) -> Iterator[Node]:
-        """Yield what stands below `level` shared loops and above the Sequential below `split`.
+        """Yield the Storage and Toll nodes of a span that stand right below `level` shared loops.
 
-        The nodes of one Einsum keep their order, which may decide about reservations.
+        `split`: number of loops that the whole span shares; nodes below the Sequential there are
+        left out. The nodes of one Einsum keep their order, which may decide about reservations. A
+        node of several Einsums is written once.
         """
         nodes: list[Storage | Toll] = []
         for branch in self._branches[span.first : span.end]:
@@ -261,7 +281,11 @@ class TreeBuilder:
     def _is_above(
         self, branch: Branch, node: Storage | Toll, span: _LoopSpan, level: int, split: int
     ) -> bool:
-        """Tell whether a node below `level` loops stands above the Sequential of a span."""
+        """Tell whether a node right below `level` shared loops stands above a span's Sequential.
+
+        `split`: number of loops above that Sequential. A tensor on chip stands there only if all
+        its users are in the span and, where `level` is `split`, in different children.
+        """
         if node not in branch.on_chip:
             return level < split
         users = self._users[node.tensors[0]]
@@ -269,6 +293,9 @@ class TreeBuilder:
         return is_private and (level < split or self._parts_users(users, span, split))
 
     def _parts_users(self, users: tuple[int, ...], span: _LoopSpan, split: int) -> bool:
-        """Tell whether the users of a tensor part at this Sequential."""
+        """Tell whether the users of a tensor are in different children of a span's Sequential.
+
+        `users`: numbers of the branches that use it. `split`: number of loops above the Sequential.
+        """
         joins = range(users[0], users[-1])
         return any(self._shared_loops[b] == split for b in joins if span.first <= b < span.end - 1)

@@ -112,10 +112,10 @@ class FusedOptimizer:
         return self._solve(replace(self._plan, problem=wanted), self._budget, report, start)
 
     def _start(self, seed: FusedOptimum) -> JoinResult:
-        """Return the result that another objective starts from, with the usages that count here.
+        """Return the seed's result as the start for another objective, with its usages in bits.
 
-        Its lower bound of the energy holds here, too, unless the plan is not that of the seed. The
-        bounds by which it left choices out hold for mappings of less energy only.
+        Usages are those of the memories that this plan counts. The seed's lower bound of the energy
+        is kept, unless the plan differs from that of the seed; then the bound is 0.
         """
         result, usage = seed.result, self._plan.problem.usage
         least = 0.0 if self._plan.seed else result.lower_bound
@@ -126,9 +126,10 @@ class FusedOptimizer:
         return replace(result, label=replace(result.label, usage=usages))
 
     def _best_known(self, wanted: FusedProblem, start: JoinResult) -> JoinResult:
-        """Return a start, or what is better of the mappings that were passed on the way to it.
+        """Return the start, or a better mapping for `wanted` that searches for energy passed.
 
-        A search for the least energy leaves a mapping behind that has less latency.
+        Such a search may have met a mapping of more energy and less latency. Of about equal
+        mappings the one with less energy is returned.
         """
         known = [start]
         for mapping in self._passed[-MOST_KNOWN:]:
@@ -143,9 +144,10 @@ class FusedOptimizer:
         return min(tied, key=lambda each: each.label.energy if each.label else inf, default=start)
 
     def _better_start(self, wanted: FusedProblem, start: JoinResult) -> JoinResult:
-        """Return the better of a start and the mapping of least latency, with bounds of both.
+        """Search for the least latency; return the better of its result and `start` for `wanted`.
 
-        A search that its budget ends is then no worse than those for energy and for latency.
+        It has the lower bounds of both searches. A search that its budget ends is then no worse
+        than those for energy and for latency.
         """
         fastest = replace(wanted, objective="latency", value=_latency)
         plan, budget = replace(self._plan, problem=fastest), self._budget.share(LATENCY_SHARE)
@@ -155,9 +157,10 @@ class FusedOptimizer:
         return replace(best, least_costs=least)
 
     def _stage_report(self, aim: str, unit: str) -> Report:
-        """Return what reports a search for another objective, from which this one starts.
+        """Return the progress report of a preparing search, such as that for the least energy.
 
-        Its numbers are not values of this objective: they stand among the words.
+        `aim`, `unit`: what it minimizes, and in which unit. Its figures are put into the text,
+        because they are no values of the objective that was asked for.
         """
 
         def report(value: float, lower_bound: float) -> None:
@@ -180,7 +183,10 @@ class FusedOptimizer:
     def _solve(
         self, plan: FusedPlan, budget: Budget, report: Report, seed: JoinResult | None = None
     ) -> FusedOptimum:
-        """Search a plan, score its mapping, then break ties."""
+        """Search a plan, score the best mapping with the model, then break ties.
+
+        `seed`: a result to start from; None: none.
+        """
         problem = plan.problem
         search, result = self._searched(plan, budget, report, seed)
         self.statistics = self.statistics.plus(search.statistics)
@@ -199,9 +205,11 @@ class FusedOptimizer:
     def _searched(
         self, plan: FusedPlan, budget: Budget, report: Report, seed: JoinResult | None
     ) -> tuple[JoinSearch, JoinResult]:
-        """Search a plan: straight on where no budget ends it and that is little work.
+        """Search a plan; return the search and its result.
 
-        Else from a good mapping, found fast, which takes longer than many whole searches.
+        With an unlimited budget and no seed, first a plain search of little work is tried: finding
+        a good start takes longer than many whole searches. If it does not end, its bounds and a
+        good start follow.
         """
         known = NO_RESULT
         if seed is None and not budget.is_limited:
@@ -243,12 +251,12 @@ class FusedOptimizer:
 
 
 def _value_of(problem: FusedProblem, result: JoinResult) -> float:
-    """Return what the mapping of a result is worth to a problem; infinity without one."""
+    """Return the objective's value of a result's mapping; infinity if it has no mapping."""
     return inf if result.label is None else float(problem.value(*result.label.measures))
 
 
 def _least_costs(plan: FusedPlan, result: JoinResult) -> EnergyLatency:
-    """Return what a search has proven of energy and latency: joule and second."""
+    """Return the lower bounds that a search has proven: energy in joule, latency in second."""
     energy, latency = result.least_costs
     if plan.problem.objective == "energy":
         return max(energy, result.lower_bound), latency

@@ -48,7 +48,7 @@ class FusedPlan:
 
 
 class _PlannedExchange(NamedTuple):
-    """Where Einsums exchange tensors, which tensors, and of which memories the usage counts."""
+    """Say in which memories Einsums exchange which tensors, and which memories' usage counts."""
 
     memories: ExchangeMemories
     exchanged: ExchangedTensors
@@ -106,7 +106,7 @@ def _paths_of(request: Request) -> list[list[EinsumPath]]:
 def _entries(
     request: Request, paths: Sequence[Sequence[EinsumPath]], exchange: _PlannedExchange
 ) -> list[EinsumEntry]:
-    """Return the table of each copy, and the mapspaces of each other Einsum."""
+    """Return, per Einsum, a table of pmappings if it is a copy, else its mapspaces by compute."""
     memories, exchanged, usage = exchange
     crowded = memories.crowded | frozenset(usage.names)
     copies = CopySolver(request, memories, exchanged, usage)
@@ -127,9 +127,10 @@ def _entries(
 def _exchange(
     request: Request, paths: Sequence[Sequence[EinsumPath]], counted: Sequence[str]
 ) -> _PlannedExchange:
-    """Return what is exchanged below the second memory, too, if the usages can be counted there.
+    """Plan the exchange of tensors in the second memory and below.
 
-    `counted`: the memories whose usage counts.
+    `counted`: memories whose usage counts. Only in the second memory if the usages cannot be
+    counted exactly with tensors further down.
     """
     conventions = conventions_called(request.options.conventions)
     every_path = list(chain.from_iterable(paths))
@@ -146,7 +147,10 @@ def _exchange(
 def _exchange_in(
     request: Request, paths: Sequence[EinsumPath], counted: Sequence[str], deeper: bool
 ) -> _PlannedExchange:
-    """Return what is exchanged in the second memory, if `deeper` also in those below."""
+    """Plan the exchange of tensors in the second memory; `deeper`: also in memories below it.
+
+    Raises UnsupportedFeature where the usage of the `counted` memories would not be exact.
+    """
     conventions = conventions_called(request.options.conventions)
     memories = exchange_memories(paths, deeper)
     exchanged = exchanged_tensors_of(

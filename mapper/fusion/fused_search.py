@@ -90,7 +90,10 @@ def _search_partitions(request: Request) -> SearchResult:
 def _merge_results(
     request: Request, results: Sequence[SearchResult], lower_bound: float
 ) -> SearchResult:
-    """Merge searches of parts of a mapspace; `lower_bound`: of parts without an answer."""
+    """Merge the results of several partitions into one: the best mapping, the lowest bound.
+
+    `lower_bound`: of partitions without a mapping; inf if there are none. Fronts are merged too.
+    """
     best = min(results, key=lambda result: result.certificate.value)
     complete = lower_bound == inf
     lower = min([lower_bound, *(result.certificate.lower_bound for result in results)])
@@ -192,7 +195,11 @@ class NoMappingInBudget(TilewrightError):  # noqa: N818 - a state of the search,
 
 
 def _no_mapping(plan: FusedPlan, result: JoinResult, restrictions: Restrictions) -> TilewrightError:
-    """Return why there is no mapping."""
+    """Return the error that says why there is no mapping.
+
+    NoMappingInBudget if the budget ended; UnsupportedFeature if another order of holders might fit;
+    else InfeasibleMapping.
+    """
     if result.ended is not None:
         lower_bound = _lower_bound(plan.problem, result)
         return NoMappingInBudget(lower_bound, restrictions, end_before_first_mapping(result))
@@ -219,7 +226,11 @@ def _certificate(
 
 
 def _lower_bound(problem: FusedProblem, result: JoinResult) -> float:
-    """Return the search's bound less what copies, taken as given there, could still save."""
+    """Return a lower bound of the objective that holds for all mappings of copy Einsums, too.
+
+    The search takes the pmappings of copies as given; what better ones could still save (`slack`)
+    is subtracted from its bound.
+    """
     copies = [entry for entry in problem.einsums if isinstance(entry, CopyTable)]
     energy, latency = (sum(copy.slack[metric] for copy in copies) for metric in (0, 1))
     if problem.objective == "energy":

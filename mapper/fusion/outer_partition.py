@@ -66,21 +66,21 @@ Partition = tuple[OuterLoops, ...]  # per Einsum
 
 
 class _OuterDim(NamedTuple):
-    """A dimension of an outer fanout."""
+    """A dimension of a fanout at or above the outermost memory, and the component that has it."""
 
     component: str
     dim: SpatialDim
 
 
 class _VariableLanes(NamedTuple):
-    """How many lanes of a dimension a variable has."""
+    """A rank variable and the number of lanes over which its values are divided."""
 
     variable: str
     lanes: int
 
 
 class _EinsumLoops(NamedTuple):
-    """The outer loops of one Einsum."""
+    """An Einsum and its spatial loops over the lanes of the outermost memory, outermost first."""
 
     einsum: Einsum
     loops: OuterLoops
@@ -138,7 +138,10 @@ def partitions_of(request: Request) -> list[Partition]:
 def _agrees_with(
     workload: Workload, shared: list[str], partition: Partition, loops: OuterLoops
 ) -> bool:
-    """Tell whether the loops of the next Einsum agree with those of all before."""
+    """Tell whether the next Einsum may have `loops` beside those of all Einsums in the partition.
+
+    `shared`: tensors of several Einsums. `partition`: loops of the Einsums before it.
+    """
     following = _EinsumLoops(workload.einsums[len(partition)], loops)
     return all(
         _agree(shared, _EinsumLoops(einsum, earlier), following)
@@ -147,7 +150,10 @@ def _agrees_with(
 
 
 def _agree(shared: list[str], first: _EinsumLoops, second: _EinsumLoops) -> bool:
-    """Tell whether two Einsums partition the tensors of both alike, and the rest in equal parts."""
+    """Tell whether two Einsums use the same lanes, and divide the same ranks of each common tensor.
+
+    `shared`: tensors of several Einsums.
+    """
     if [loop.common for loop in first.loops] != [loop.common for loop in second.loops]:
         return False
     for tensor in shared:
@@ -162,13 +168,16 @@ def _agree(shared: list[str], first: _EinsumLoops, second: _EinsumLoops) -> bool
 
 
 def _ranks(einsum: Einsum, tensor: str, loop: OuterLoop) -> list[str]:
-    """Return the ranks of a tensor that a loop moves along."""
+    """Return the ranks of a tensor that the loop's variable indexes."""
     forms = einsum.access(tensor).projection
     return [rank for rank, form in forms if loop.variable in dict(form.terms)]
 
 
 def _einsum_partitions(request: Request, einsum: Einsum) -> list[OuterLoops]:
-    """Return the ways to partition one Einsum: the loops of each dimension in any order."""
+    """Return the ways to divide one Einsum over the lanes: lists of spatial loops, outermost first.
+
+    Each dimension may have loops over several variables, in any order.
+    """
     dims = _outer_dims(request, einsum)
     choices = [_lane_choices(request, einsum, outer.dim) for outer in dims]
     partitions: dict[OuterLoops, None] = {}
@@ -203,7 +212,10 @@ def _divides_bounds(einsum: Einsum, chosen: tuple[dict[str, int], ...]) -> bool:
 
 
 def _loop_orders(lanes: Mapping[str, int]) -> Iterator[tuple[_VariableLanes, ...]]:
-    """Yield the orders of the loops over one dimension."""
+    """Yield the orders of the loops over one dimension; `lanes`: lanes per variable.
+
+    A variable with one lane has no loop.
+    """
     return permutations(_VariableLanes(v, n) for v, n in lanes.items() if n > 1)
 
 
@@ -217,7 +229,10 @@ def _has_unmodelled_parts(flat: FlatArch) -> bool:
 
 
 def _lane_choices(request: Request, einsum: Einsum, dim: SpatialDim) -> list[dict[str, int]]:
-    """Return the choices of lanes per variable of one dimension."""
+    """Return the ways to use one dimension: lanes per rank variable.
+
+    They meet the dimension's constraints, and its `min_usage` as far as some choice does.
+    """
     conventions = conventions_called(request.options.conventions)
     banned = _undistributable_variables(request.workload, einsum, conventions)
     variables = free_variables(dim, einsum, banned)
@@ -235,10 +250,11 @@ def _lane_choices(request: Request, einsum: Einsum, dim: SpatialDim) -> list[dic
 def _undistributable_variables(
     workload: Workload, einsum: Einsum, conventions: Conventions
 ) -> frozenset[str]:
-    """Return the variables that are not fully relevant to a tensor that `einsum` exchanges.
+    """Return the variables of an Einsum over which lanes may not divide it.
 
-    Nothing passes from one lane to another, so lanes may not distribute these. By default those
-    neither that are not fully relevant to an output: each lane would have a part of its sums.
+    Nothing passes from one lane to another. So these are the variables that are not fully relevant
+    to some tensor that `einsum` exchanges; by default also those not fully relevant to an output,
+    of which each lane would have a partial sum.
     """
     written = {access.tensor for user in workload.einsums for access in user.outputs}
     exchanged = written & shared_tensors(workload)
@@ -327,7 +343,7 @@ def partitioned(request: Request, partition: Partition) -> PartitionedRequest:
 
 
 def _remaining_bounds(bounds: Mapping[str, int], loops: OuterLoops) -> dict[str, int]:
-    """Return the bounds in one lane."""
+    """Return the bounds of the rank variables in one lane: a loop's tile where there is a loop."""
     remaining = dict(bounds)
     for loop in loops:
         remaining[loop.variable] = loop.tile
@@ -338,7 +354,8 @@ def _remaining_bounds(bounds: Mapping[str, int], loops: OuterLoops) -> dict[str,
 class _LaneReduction:
     """Makes one component stand for its instances in all outer lanes that are used.
 
-    `fanouts`: names of the components with outer lanes. `used_lanes`: per (component, dimension).
+    Outer lanes are those of the outermost memory and above. `flat`: the path. `fanouts`: names of
+    the components with outer lanes. `used_lanes`: lanes per (component, dimension).
     """
 
     flat: FlatArch
@@ -359,7 +376,10 @@ class _LaneReduction:
         return replace(bare, actions=actions, leak_power=component.leak_power * leaking)
 
     def _gated(self, fanout: Component, leaking: float) -> float:
-        """Return how many instances leak where a fanout gates the power of unused lanes."""
+        """Return `leaking` times the share of instances that leak if unused lanes are switched off.
+
+        `fanout`: a component with outer lanes, of which dimensions may be `power_gateable`.
+        """
         for dim in fanout.spatial:
             if dim.power_gateable:
                 lanes = self.used_lanes.get((fanout.name, dim.name), 1)
@@ -368,7 +388,7 @@ class _LaneReduction:
 
 
 def _one_lane(flat: FlatArch, loops: OuterLoops, conventions: Conventions) -> FlatArch:
-    """Return a path without the outer lanes; what it costs is what all lanes cost."""
+    """Return a path without its outer lanes; energies and leakage are those of all used lanes."""
     fanouts = frozenset(fanout.name for fanout in outer_fanouts(flat))
     used: dict[tuple[str, str], int] = {}
     for loop in loops:

@@ -31,7 +31,7 @@ def end_before_first_mapping(result: JoinResult) -> str:
 
 
 def size_text(largest: LargestChoice) -> str:
-    """Say which Einsum, with which tensors on chip, took most partial mappings; what helps."""
+    """Return sentences that say which Einsum and tensors on chip took most work, and what helps."""
     choice = largest.choice
     share = f"{100 * largest.labels / largest.all_labels:.0f} % of its partial mappings"
     text = f"{share} are of {choice.fused_einsum.einsum.name} with {_places_text(choice)}"
@@ -40,7 +40,7 @@ def size_text(largest: LargestChoice) -> str:
 
 
 def _places_text(choice: OnChipChoice) -> str:
-    """Name the exchanged tensors on chip and their memories."""
+    """Return a phrase that names the exchanged tensors on chip and their memories."""
     boundary = choice.fused_einsum.boundary
     places = [place for i, place in enumerate(boundary) if choice.mask >> i & 1]
     if not places:
@@ -49,7 +49,10 @@ def _places_text(choice: OnChipChoice) -> str:
 
 
 def _advice(choice: OnChipChoice) -> Iterator[str]:
-    """Yield the constraints that leave out most: of the freest memory, and of the lanes."""
+    """Yield changes of the files that make a choice's search smaller, as text.
+
+    Fewer tensors in `may_keep` of the memory with the most freedom; `loop_bounds` on its fanouts.
+    """
     memory = _freest_memory(choice)
     if memory is not None:
         yield f"fewer tensors in `may_keep` of {memory}"
@@ -64,7 +67,7 @@ def _advice(choice: OnChipChoice) -> Iterator[str]:
 
 
 def _freest_memory(choice: OnChipChoice) -> str | None:
-    """Return the memory in which most tensors may or may not be kept; None if none is free."""
+    """Return the memory with most tensors that only some placements keep; None if none has any."""
     placements = [dict(p.kept_tensors) for p in choice.placements]
     names = dict.fromkeys(name for kept in placements for name in kept)
     free: dict[str, int] = {}

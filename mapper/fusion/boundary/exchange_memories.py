@@ -84,7 +84,7 @@ class ExchangeMemories:
 
     @property
     def maybe_full(self) -> tuple[str, ...]:
-        """Names of those of the first two memories that may be too small, for an error message.
+        """Names, among the outermost and the second memory, of those to name when nothing fits.
 
         The second memory is always named if there is one, the outermost one only if it may be too
         small or is the only one.
@@ -139,14 +139,21 @@ def exchange_memories(paths: Sequence[EinsumPath], deeper: bool = False) -> Exch
 
 
 def _third_and_deeper(path: EinsumPath, chosen: Iterable[tuple[str, ...]]) -> list[str]:
-    """Return the memories from the third one down to the deepest of some choices."""
+    """Return the names of a path's memories from the third one down to the deepest one needed.
+
+    `chosen`: per tensor, the memories that it may stay in, outermost first. The deepest one that is
+    needed is the deepest among their last entries. Empty if that is the second memory or above.
+    """
     names = [c.name for c in path.flat.components if isinstance(c, Memory)]
     deepest = {memories[-1] for memories in chosen if memories}
     return names[2 : max((names.index(name) + 1 for name in deepest), default=2)]
 
 
 def _capacity(paths: Sequence[EinsumPath], name: str) -> float:
-    """Return the bits of a memory; inf if all tensors fit together."""
+    """Return the size of the memory `name` in bits.
+
+    Inf if whole tiles of all tensors fit together.
+    """
     seen = [
         _MemoryOfEinsum(einsum, component)
         for einsum, flat in paths
@@ -158,9 +165,10 @@ def _capacity(paths: Sequence[EinsumPath], name: str) -> float:
 
 
 def _bits_of_all_tensors(seen: Sequence[_MemoryOfEinsum]) -> float:
-    """Return the bits of what all Einsums hold, whole.
+    """Return the bits that a memory needs if every Einsum holds each of its tensors whole, apart.
 
-    Each Einsum has a tile of each of its tensors, in the largest width that any Einsum sees.
+    A tensor of two Einsums counts twice, both times with the most bits per value that any Einsum
+    sees in the memory; a persistent tensor counts for all instances of the Einsum.
     """
     values: dict[str, list[float]] = {}
     widest: dict[str, float] = {}
@@ -174,9 +182,9 @@ def _bits_of_all_tensors(seen: Sequence[_MemoryOfEinsum]) -> float:
 
 
 def _outermost_capacity(seen: Sequence[_MemoryOfEinsum]) -> OutermostCapacity | None:
-    """Return the capacity of the outermost memory if it may be too little, else None.
+    """Return what must be checked of the outermost memory; None if all whole tensors fit in it.
 
-    UnsupportedFeature where it may be, and a tensor is copied or has several sizes there.
+    Raises UnsupportedFeature if they do not fit, and a tensor is copied or has several sizes there.
     """
     sizes = _whole_tensor_sizes(seen)
     largest = {tensor: max(several) for tensor, several in sizes.items()}
@@ -191,7 +199,7 @@ def _outermost_capacity(seen: Sequence[_MemoryOfEinsum]) -> OutermostCapacity | 
 
 
 def _whole_tensor_sizes(seen: Sequence[_MemoryOfEinsum]) -> dict[str, set[float]]:
-    """Return the bits of each tensor, whole, that the Einsums see."""
+    """Return, per tensor, the set of sizes in bits that Einsums see of the whole tensor."""
     sizes: dict[str, set[float]] = {}
     for einsum, memory in seen:
         for tensor, bits in _whole_tensor_bits(einsum, memory).items():
@@ -202,7 +210,11 @@ def _whole_tensor_sizes(seen: Sequence[_MemoryOfEinsum]) -> dict[str, set[float]
 def _refuse_small_outermost(
     seen: Sequence[_MemoryOfEinsum], memory: Memory, needed: float, unclear: set[str]
 ) -> None:
-    """Raise UnsupportedFeature where tensors are copied, or `unclear`: seen in several sizes."""
+    """Raise UnsupportedFeature if the outermost memory is small and some tensors' bits are unclear.
+
+    `needed`: bits of all whole tensors. `unclear`: tensors with several sizes. Tensors of copy
+    Einsums are unclear too. Without any, nothing is raised.
+    """
     copied = {t for einsum, _ in seen if einsum.is_copy for t in einsum.tensors}
     if not unclear and not copied:
         return
@@ -215,7 +227,10 @@ def _refuse_small_outermost(
 
 
 def _same_memory(memories: Sequence[Memory], role: str) -> Memory:
-    """Return the memory that all Einsums see in a role; UnsupportedFeature if they differ."""
+    """Return the memory that all Einsums see in one role, such as "outermost memory".
+
+    Raises UnsupportedFeature if names or sizes differ.
+    """
     if len({(m.name, m.size) for m in memories}) != 1:
         listed = ", ".join(sorted({f"{m.name} of {m.size:g} bits" for m in memories}))
         raise UnsupportedFeature(
@@ -225,7 +240,10 @@ def _same_memory(memories: Sequence[Memory], role: str) -> Memory:
 
 
 def _whole_tensor_bits(einsum: Einsum, memory: Memory) -> dict[str, float]:
-    """Return the bits of each tensor of an Einsum, whole; persistent ones for all instances."""
+    """Return the bits of each whole tensor of an Einsum in a memory.
+
+    A persistent one: all instances.
+    """
     bits: dict[str, float] = {}
     for access in einsum.accesses:
         width = memory.bits_per_value.get(access.tensor, access.bits_per_value)

@@ -63,7 +63,10 @@ def _may_exchange(paths: Sequence[EinsumPath], tensor: str, memory: str) -> bool
 
 
 def _may_keep_first(flat: FlatArch, tensor: str, memory: str) -> bool:
-    """Tell whether the memory may keep the tensor while no memory above keeps it."""
+    """Tell whether the memory may keep the tensor on this path while no memory above it does.
+
+    False, too, if a memory below has the tensor in `back`, because it would have to be the first.
+    """
     kept_by_memory: dict[str, frozenset[str]] = {}
     allowed = False
     for component in flat.components:
@@ -80,9 +83,10 @@ def _may_keep_first(flat: FlatArch, tensor: str, memory: str) -> bool:
 
 
 def _memories_seen_by_all(paths: Sequence[EinsumPath]) -> list[MemoryOnPath]:
-    """Return the memories that are the same on all paths, with the most spatial choices above.
+    """Return the memories that all paths have in common, from the outermost one down.
 
-    The outermost two count as having one choice.
+    The list ends before the first level at which names or sizes differ. Each memory comes with the
+    number of spatial choices above it, the most of any path; the two outermost ones with 1.
     """
     common: list[MemoryOnPath] = []
     for same_level in zip(*(_memories_on_path(path) for path in paths), strict=False):
@@ -94,7 +98,10 @@ def _memories_seen_by_all(paths: Sequence[EinsumPath]) -> list[MemoryOnPath]:
 
 
 def _memories_on_path(path: EinsumPath) -> Iterator[MemoryOnPath]:
-    """Yield the memories of a path down to the first Array behind the second memory."""
+    """Yield the memories of a path, outermost first, with the number of spatial choices above each.
+
+    Stops before the first component below the second memory that is itself an Array of instances.
+    """
     choices, number = 1, 0
     for component in path.flat.components:
         if component.physical_fanout > 1 and number > 1:

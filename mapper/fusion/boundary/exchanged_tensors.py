@@ -223,7 +223,11 @@ def _users_of(workload: Workload, tensor: str) -> tuple[int, ...]:
 def _exchangeable_tensors(
     workload: Workload, users: Mapping[str, tuple[int, ...]], same_instances: bool
 ) -> frozenset[str]:
-    """Return the tensors that may stay on chip (`same_instances`: see exchanged_tensors_of)."""
+    """Return the tensors that may stay on chip between the Einsums that use them.
+
+    `users[T]`: numbers of the Einsums that use T. `same_instances`: leave out tensors whose users
+    have different numbers of instances.
+    """
     return frozenset(
         tensor
         for tensor, numbers in users.items()
@@ -235,7 +239,10 @@ def _exchangeable_tensors(
 def _contested_tensors(
     shared: Collection[str], users: Mapping[str, tuple[int, ...]], exchangeable: Collection[str]
 ) -> frozenset[str]:
-    """Return the tensors of several Einsums, two of which may share loops through other tensors."""
+    """Return those tensors of `shared` of which two users may share loops through other tensors.
+
+    `users[T]`: numbers of the Einsums that use T. `exchangeable`: tensors that may stay on chip.
+    """
     return frozenset(
         tensor
         for tensor in shared
@@ -244,7 +251,7 @@ def _contested_tensors(
 
 
 def _is_exchangeable(workload: Workload, users: tuple[int, ...], tensor: str) -> bool:
-    """Tell whether the first user writes a tensor, all others read it, and it does not persist."""
+    """Tell whether only the first of several users writes a tensor, and it does not persist."""
     accesses = [workload.einsums[i].access(tensor) for i in users]
     return (
         len(users) > 1
@@ -261,7 +268,12 @@ def _instances_differ(workload: Workload, users: tuple[int, ...]) -> bool:
 def _users_sharing_loops(
     tensor: str, users: Mapping[str, tuple[int, ...]], exchangeable: Collection[str]
 ) -> tuple[tuple[int, ...], ...]:
-    """Return the users of `tensor`, grouped by whether other tensors let them share loops."""
+    """Return the Einsums that use `tensor`, in groups whose members may share loops.
+
+    As ExchangedTensors.users_sharing_loops: two users in a row are in one group if other
+    exchangeable tensors are live (written before, read after) between all neighbours from the first
+    to the second.
+    """
     spans = [users[name] for name in sorted(exchangeable) if name != tensor]
     groups = [[user] for user in users[tensor][:1]]
     for user, following in pairwise(users[tensor]):
@@ -274,7 +286,11 @@ def _users_sharing_loops(
 
 @dataclass(frozen=True, slots=True)
 class _TensorUses:
-    """How the Einsums of a workload use its tensors, with common names of loops."""
+    """Hold which Einsums use which tensors, and the names that their rank variables share.
+
+    `users[T]`: numbers of the Einsums that use T. `loop_names[i]`: for each rank variable of Einsum
+    i its name common to all Einsums.
+    """
 
     workload: Workload
     loop_names: LoopNames
@@ -291,7 +307,11 @@ class _TensorUses:
         return frozenset(name for _, name, _ in set.intersection(*ranks))
 
     def has_varied_windows(self, tensor: str) -> bool:
-        """Tell whether a loop is relevant to `tensor` in different ways for two users."""
+        """Tell whether some loop has another relevance to `tensor` for one user than for another.
+
+        Example: a loop over p is fully relevant to a tensor indexed by p, and partially to one
+        indexed by p + r.
+        """
         relevances: dict[str, str] = {}
         for number in self.users[tensor]:
             access = self.workload.einsums[number].access(tensor)

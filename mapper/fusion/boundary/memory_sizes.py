@@ -48,9 +48,10 @@ class EqualSizeRequest(Request):
         )
 
     def whole_mapping(self, mapping: LoopNest) -> LoopNest:
-        """Return a mapping of this request as a mapping of the request before sizes were changed.
+        """Return a mapping of this request as a mapping for the user's whole architecture.
 
-        Sizes do not appear in a mapping, so only what that request itself adds is added.
+        A mapping has no sizes of memories, so that equal sizes change nothing in it. If the request
+        before was for one lane of the outermost memory, the loops over its lanes are put on top.
         """
         assert self.whole_request is not None
         return self.whole_request.whole_mapping(mapping)
@@ -95,7 +96,7 @@ def refuse_unequal_sizes(request: Request, memories: Sequence[str]) -> None:
 
 
 def _unequal_sizes(request: Request) -> dict[str, set[float]]:
-    """Return the memories that Einsums see in several sizes, with these sizes in bits."""
+    """Return the memories that Einsums see in several sizes: name to set of sizes in bits."""
     sizes: dict[str, set[float]] = {}
     for einsum in request.workload.einsums:
         for flat in request.flat_archs(einsum):
@@ -106,7 +107,10 @@ def _unequal_sizes(request: Request) -> dict[str, set[float]]:
 
 
 def _common_multiple(sizes: Iterable[float]) -> Fraction:
-    """Return the least number that all finite sizes divide, so that widths stay whole numbers."""
+    """Return the least common multiple of all finite sizes above 0, in bits.
+
+    1 if there are none.
+    """
     finite = [Fraction(size) for size in sizes if 0 < size < inf]
     if not finite:
         return Fraction(1)
@@ -124,7 +128,11 @@ def _resized_path(flat: FlatArch, einsum: Einsum, sizes: Mapping[str, Fraction])
 
 
 def _resized_memory(memory: Memory, einsum: Einsum, size: Fraction) -> Memory:
-    """Return the memory in another size, with widths that fill the same share of it."""
+    """Return the memory with `size` bits, and with bits per value in proportion.
+
+    Example: 50 bits become 100: values of 8 bits get 16, so that a tile fills the same share as
+    before.
+    """
     if memory.size == inf:
         scale = Fraction(0)
     else:  # a single value does not fit into a memory of size 0

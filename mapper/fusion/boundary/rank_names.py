@@ -70,7 +70,10 @@ def simple_ranks(access: TensorAccess) -> Iterator[tuple[str, str]]:
 
 
 class AlignedRank(NamedTuple):
-    """A rank indexed by one variable: its name, the variable's common name, and the constant."""
+    """Describe a rank of a tensor whose index is one variable plus a constant.
+
+    `rank`: its name. `variable`: the name common to all Einsums. `constant`: what is added to it.
+    """
 
     rank: str
     variable: str
@@ -91,7 +94,11 @@ def aligned_ranks(access: TensorAccess, names: Mapping[str, str]) -> frozenset[A
 
 
 def _links_by_tensor(einsums: Sequence[Einsum], exchanged: Mapping[str, tuple[int, ...]]) -> Links:
-    """Yield pairs of variables that index the same rank of an exchanged tensor."""
+    """Yield pairs of variables that index the same rank of an exchanged tensor in two Einsums.
+
+    The two Einsums follow each other among the tensor's users. Only indices that are one variable
+    with factor 1 count.
+    """
     for tensor, users in sorted(exchanged.items(), key=lambda item: (item[1], item[0])):
         for user, following in pairwise(users):
             variables = dict(simple_ranks(einsums[user].access(tensor)))
@@ -104,7 +111,7 @@ def _links_by_tensor(einsums: Sequence[Einsum], exchanged: Mapping[str, tuple[in
 
 
 def _links_by_name(einsums: Sequence[Einsum]) -> Links:
-    """Yield pairs of variables that two Einsums call alike, each with the last Einsum before."""
+    """Yield pairs of variables of one name: each with that of the last earlier Einsum."""
     last: dict[str, int] = {}
     for number, einsum in enumerate(einsums):
         for variable in einsum.bounds:
@@ -116,7 +123,11 @@ def _links_by_name(einsums: Sequence[Einsum]) -> Links:
 def _name_classes(
     einsums: Sequence[Einsum], classes: Mapping[EinsumVariable, frozenset[EinsumVariable]]
 ) -> LoopNames:
-    """Name each class after its first variable, with ' appended until the name is unique."""
+    """Return, per Einsum, the common name of each rank variable: one name per class of variables.
+
+    A class is called as its first variable is in the order of the workload, with ' appended until
+    no other class has that name.
+    """
     names: dict[frozenset[EinsumVariable], str] = {}
     for number, einsum in enumerate(einsums):
         for variable in einsum.bounds:

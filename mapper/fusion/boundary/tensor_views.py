@@ -65,7 +65,11 @@ def bounded_widths_in(
 def _width_histories(
     paths: Sequence[EinsumPath], memories: Iterable[str], exchanged: ExchangedTensors
 ) -> Iterator[tuple[str, list[float]]]:
-    """Yield each contested tensor with the widths that its users which may share loops see."""
+    """Yield contested tensors with their bits per value, in the order in which Einsums use them.
+
+    One pair (tensor, widths) for each of the memories and each group of users that may share loops.
+    Nothing where Einsums share one tile.
+    """
     if exchanged.shares_tiles:
         return
     names = [einsum.name for einsum in exchanged.workload.einsums]
@@ -138,7 +142,10 @@ def _listed(widths: set[float]) -> str:
 
 
 def _may_stream_larger_tile(exchanged: ExchangedTensors, tensor: str) -> bool:
-    """Tell whether a user may stream a tile further than another, though its tile may be larger."""
+    """Tell whether some user may stream its tile further than another whose tile may be smaller.
+
+    To stream: the tile shrinks with a loop that stands below the Storage node.
+    """
     return any(
         _streams_further(exchanged, tensor, first, second)
         and not _tile_never_larger(exchanged, tensor, first, second)
@@ -147,7 +154,7 @@ def _may_stream_larger_tile(exchanged: ExchangedTensors, tensor: str) -> bool:
 
 
 def _streams_further(exchanged: ExchangedTensors, tensor: str, first: int, second: int) -> bool:
-    """Tell whether the first user's tile may stream past a loop that stops that of the second."""
+    """Tell whether some common loop shrinks the first user's tile more than the second user's."""
     streams, stops = (
         {
             name: _STREAMS[exchanged.workload.einsums[number].access(tensor).relevance(variable)]
@@ -159,9 +166,10 @@ def _streams_further(exchanged: ExchangedTensors, tensor: str, first: int, secon
 
 
 def _tile_never_larger(exchanged: ExchangedTensors, tensor: str, first: int, second: int) -> bool:
-    """Tell whether the first user's tile is never larger than the second's, in any rank.
+    """Tell whether the first user's tile is at most as long as the second's in each rank.
 
-    Loops that both have may cut it, down to 1; the others stand below.
+    True only if that holds for all tile shapes (length: positions covered). Loops over variables of
+    both may cut both tiles, down to one value; other variables have their whole bounds.
     """
     names = [exchanged.loop_names[number] for number in (first, second)]
     common = set(names[0].values()) & set(names[1].values())

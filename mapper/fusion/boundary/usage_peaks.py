@@ -31,8 +31,8 @@ from tilewright.mapper.workload.workload import Workload
 class ExchangedBits(NamedTuple):
     """Give the bits that a tensor takes in the outermost memory unless it is on chip.
 
-    `positions`: of its places on chip in a list of (tensor, memory) pairs; the bits count if it is
-    in none of them. `bits`: of the whole tensor, or a difference of them.
+    `positions`: the tensor's entries in a list of (tensor, memory on chip) pairs. The bits count if
+    it stays in none of these memories. `bits`: of the whole tensor, or by how many they grow.
     """
 
     positions: tuple[int, ...]
@@ -87,7 +87,10 @@ class OutermostTensors:
 
 
 def _bits_off_chip(tensors: Iterable[ExchangedBits], depths: Sequence[int]) -> float:
-    """Return the bits of the tensors that are in none of their places on chip."""
+    """Return the sum of the bits of those tensors that stay in no memory on chip.
+
+    `depths`: loops above each (tensor, memory) pair, -1 where the tensor is not there.
+    """
     return sum(t.bits for t in tensors if all(depths[position] < 0 for position in t.positions))
 
 
@@ -171,7 +174,7 @@ def counted_usage(
 
 
 def _components_among(paths: Sequence[EinsumPath], names: frozenset[str]) -> tuple[str, ...]:
-    """Return those of some components that are on a path, in the order of the paths."""
+    """Return the components that are named and on some path, in the order of the paths."""
     components = dict.fromkeys(c.name for _, flat in paths for c in flat.components)
     return tuple(name for name in components if name in names)
 
@@ -179,10 +182,10 @@ def _components_among(paths: Sequence[EinsumPath], names: frozenset[str]) -> tup
 def _refuse_unclear_copies(
     paths: Sequence[EinsumPath], memory: str, exchanged: ExchangedTensors, in_exchange: bool
 ) -> None:
-    """Raise UnsupportedFeature where the mapping of a copy decides about the usage of a memory.
+    """Raise UnsupportedFeature where the usage of a memory depends on which mapping a copy has.
 
-    `in_exchange`: Einsums exchange tensors there; by default what a copy writes on chip is there
-    from then on.
+    `in_exchange`: Einsums exchange tensors in the memory. If they also share tiles there, what a
+    copy writes on chip is certain to be there, and is not checked.
     """
     is_certain = in_exchange and exchanged.shares_tiles
     certain = _written_by_copies(exchanged) if is_certain else frozenset[str]()
@@ -235,7 +238,11 @@ def _is_beside_users(workload: Workload, number: int, access: TensorAccess) -> b
 
 
 class _OutermostCounter:
-    """Counts the tensors in the outermost memory while each Einsum runs."""
+    """Find the bits of whole tensors in the outermost memory while each Einsum runs.
+
+    `paths`: each Einsum with the components to one of its computes. `exchanged`: which tensors may
+    stay on chip instead.
+    """
 
     def __init__(self, paths: Sequence[EinsumPath], exchanged: ExchangedTensors) -> None:
         self._exchanged = exchanged
@@ -246,7 +253,7 @@ class _OutermostCounter:
         self._persistent = {a.tensor for e in self._einsums for a in e.accesses if a.persistent}
 
     def per_einsum(self) -> tuple[OutermostTensors, ...]:
-        """Return the tensors of each Einsum, in order."""
+        """Return, for each Einsum in order, the tensors in the outermost memory while it runs."""
         counts: list[OutermostTensors] = []
         live: tuple[str, ...] = ()
         for number in range(len(self._einsums)):
@@ -255,7 +262,10 @@ class _OutermostCounter:
         return tuple(counts)
 
     def _tensors_of(self, number: int, live: tuple[str, ...]) -> OutermostTensors:
-        """Return the tensors while an Einsum runs; `live`: those that may be on chip before."""
+        """Return the tensors in the outermost memory while Einsum `number` runs.
+
+        `live`: for each (tensor, memory) pair that may be on chip before it, the tensor.
+        """
         places = self._exchanged.places_of_einsum(self._einsums[number])
         boundary = [place.tensor for place in places]
         counted = self._counted(self._einsums[number])
@@ -275,7 +285,11 @@ class _OutermostCounter:
         )
 
     def _counted(self, einsum: Einsum) -> list[str]:
-        """Return the tensors of which no pmapping of `einsum` says whether they are there."""
+        """Return the tensors that are counted here while `einsum` runs: those of several Einsums.
+
+        Left out: persistent tensors, tensors that this Einsum alone uses, and all tensors of a copy
+        Einsum. For the last two its own pmapping says whether they are there.
+        """
         alone = {t for t in einsum.tensors if len(self._exchanged.users[t]) == 1}
         uncounted = self._persistent | (set(einsum.tensors) if einsum.is_copy else alone)
         return [t for t in self._exchanged.workload.tensors if t not in uncounted]
@@ -284,14 +298,14 @@ class _OutermostCounter:
 def _bits_outside(
     tensors: Sequence[str], listed: Sequence[str], bits: Mapping[str, float]
 ) -> float:
-    """Return the bits of the tensors that are not listed."""
+    """Return the sum of the bits of the `tensors` that are not in `listed`."""
     return sum(bits[tensor] for tensor in tensors if tensor not in listed)
 
 
 def _bits_inside(
     tensors: Sequence[str], listed: Sequence[str], bits: Mapping[str, float]
 ) -> tuple[ExchangedBits, ...]:
-    """Return the bits of the tensors that are listed, by their positions in the list."""
+    """Return the bits of the `tensors` that are in `listed`, with all their positions in it."""
     return tuple(
         ExchangedBits(tuple(i for i, name in enumerate(listed) if name == tensor), bits[tensor])
         for tensor in tensors
@@ -300,9 +314,10 @@ def _bits_inside(
 
 
 def _whole_tensor_bits(paths: Sequence[EinsumPath], tensor: str) -> dict[int, float]:
-    """Return the bits of a whole tensor in the outermost memory while each Einsum runs.
+    """Return a whole tensor's bits in the outermost memory, by the number of the running Einsum.
 
-    From the first Einsum on that uses it, in the width of the last one that did so.
+    Entries begin with the first Einsum that uses the tensor. The width is that of the last user so
+    far; the number of values is the most that any user has.
     """
     memory = first_two_memories(paths[0].flat)[0].name
     widths = widths_of(paths, memory, tensor)

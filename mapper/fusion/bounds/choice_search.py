@@ -1,7 +1,7 @@
-"""Raise what one Einsum costs at least with one choice of tensors on chip.
+"""Raise the lower bound of one Einsum's cost with one choice of tensors on chip.
 
 The choice is searched by itself below a limit that rises, until a mapping attains the bound, or the
-choice can be in no mapping that is wanted.
+bound shows that the choice can be in no mapping of interest.
 """
 
 from __future__ import annotations
@@ -36,10 +36,11 @@ METRICS = (0, 1)  # energy, latency
 
 @dataclass(slots=True)
 class ChoiceBound:
-    """What one choice of one Einsum costs at least.
+    """Lower bounds of energy (joule) and latency (second) of one Einsum with one choice on chip.
 
-    `start`: the bound before any search. `raised`: metrics whose bounds are as high as they matter.
-    `searches`: how often the choice was searched on its own, each time up to a higher limit.
+    `choice`: which tensors stay on chip. `bound`: the lower bounds. `start`: the bounds before any
+    search, None until they are computed. `raised`: metrics (0 energy, 1 latency) whose bound is
+    final: attained, or too high to matter. `searches`: how often the choice was searched by itself.
     """
 
     choice: OnChipChoice
@@ -50,19 +51,25 @@ class ChoiceBound:
 
     @property
     def known_start(self) -> EnergyLatency:
-        """The bound before any search, which is known by now."""
+        """The bounds before any search; only valid once they have been computed."""
         assert self.start is not None
         return self.start
 
 
 class Aim(NamedTuple):
-    """How far bounds are raised: of one metric, up to so much above the start, relative."""
+    """Say how far to raise bounds: the metric (0 energy, 1 latency) and a relative distance.
+
+    `slack`: 0.1 means up to 10 % above the bound before any search.
+    """
 
     metric: int
     slack: float
 
     def limit(self, start: float, highest: float) -> float:
-        """Return the limit of the metric; `highest`: where the choice cannot matter."""
+        """Return the cost up to which to search: `start` plus the slack, but at most `highest`.
+
+        `highest`: the cost above which the choice cannot matter.
+        """
         limit = start * (1 + self.slack) if start > 0 and self.slack < inf else inf
         return min(limit, highest)
 
@@ -89,19 +96,29 @@ class ChoiceSearch:
         self._beam = problem.is_narrowed and self.metric == 0
 
     def initial_bound(self, choice: OnChipChoice) -> EnergyLatency | None:
-        """Return the bound of a choice before any search; None if it is not looked at."""
+        """Return lower bounds of a choice's energy and latency before any search, or None.
+
+        None in a search for ties if the choice cannot be in a mapping as good as the best one.
+        """
         if self._ties is None:
             return self._builder.compulsory_costs(choice)
         return self._ties.choice_bounds.get(choice.name)
 
     def rise(self, bound: ChoiceBound) -> float:
-        """Return by how much a bound may rise, as a guess: to the cost of a known mapping."""
+        """Return a guess by how much the bound may still rise: up to the cost of a known mapping.
+
+        In joule or second; where no mapping is known, up to twice the bound.
+        """
         known = bound.bound[self.metric]
         estimate = self._estimate(bound.choice)
         return max(estimate - known if estimate < inf else known, LEAST_RISE * known, TINY)
 
     def search_further(self, bound: ChoiceBound, limit: EnergyLatency) -> None:
-        """Search a choice up to a higher limit than before."""
+        """Search a choice below a higher cost than the last time, and raise its bound.
+
+        `limit`: what the Einsum may cost with this choice in a mapping of interest, joule and
+        second.
+        """
         slack = DEEPENING[min(bound.searches, len(DEEPENING) - 1)]
         estimate = self._estimate(bound.choice)
         is_known = estimate < inf
@@ -116,9 +133,11 @@ class ChoiceSearch:
         self.raise_choice(bound, Aim(self.metric, slack), limit)
 
     def raise_choice(self, bound: ChoiceBound, aim: Aim, limit: EnergyLatency) -> None:
-        """Look for pmappings a little above the start; without any the bound is there.
+        """Search for pmappings up to `aim` above the start; raise the bound to the result.
 
-        `limit`: what the Einsum may cost with this choice.
+        With a pmapping the bound is its least cost; without any it is the cost searched up to, or
+        infinity if that was `limit`, the most that the Einsum may cost with this choice (joule,
+        second).
         """
         if bound.start is None and not exceeds(bound.bound, limit):
             self.start(bound)
@@ -132,9 +151,9 @@ class ChoiceSearch:
             bound.bound, bound.raised = NEVER, bound.raised | {metric}
 
     def _look_below(self, bound: ChoiceBound, aim: Aim, limit: EnergyLatency) -> bool:
-        """Look for pmappings that cost no more than `limit`.
+        """Search for pmappings that cost no more than `limit`, and set the bound to what was found.
 
-        Tell whether the bound is now attained by one of them.
+        Tell whether some pmapping attains the bound. Known bounds of equal choices are used first.
         """
         metric = aim.metric
         cached = self._cached_least(bound, metric)
@@ -153,7 +172,10 @@ class ChoiceSearch:
         return self._set_bound(bound, metric, least_cost, True)
 
     def _set_bound(self, bound: ChoiceBound, metric: int, value: float, attained: bool) -> bool:
-        """Note a bound of one metric, and whether some pmapping attains it, which is returned."""
+        """Set the bound of one metric to `value`, also for equal choices; return `attained`.
+
+        `attained`: some pmapping costs just that, so that the bound is final.
+        """
         bound.bound = with_metric(bound.bound, metric, value)
         if attained:
             bound.raised |= {metric}
@@ -168,7 +190,7 @@ class ChoiceSearch:
         return cache.get((bound.choice.key_alone, metric), CachedBound(0.0, False))
 
     def _attains_start(self, bound: ChoiceBound, cost_limit: CostLimit) -> bool:
-        """Tell whether few pmappings show already that the latency of the start is attained."""
+        """Tell whether a few representative pmappings already attain the latency of the start."""
         for fused in (False, True):
             pmapping_filter = PmappingFilter(cost_limit, fused, representatives=True)
             least_latency = self._builder.least_cost(bound.choice, pmapping_filter, 1)
@@ -177,7 +199,10 @@ class ChoiceSearch:
         return False
 
     def start(self, bound: ChoiceBound) -> None:
-        """Raise a bound to where a search of its choice starts, or to what is known by now."""
+        """Raise the bound to what the choice's templates give without a search, and note it.
+
+        Bounds already known of equal choices count too.
+        """
         energy, latency = self._builder.start_bounds(bound.choice)
         energy, latency = max(energy, bound.bound[0]), max(latency, bound.bound[1])
         bound.start = energy, latency

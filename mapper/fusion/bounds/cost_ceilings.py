@@ -25,12 +25,12 @@ class CostCeilings:
     known_least: EnergyLatency = (0.0, 0.0)
 
     def raised(self, least_costs: EnergyLatency) -> EnergyLatency:
-        """Return lower bounds of energy and latency, raised to those that were known before."""
+        """Return the greater of `least_costs` and the known lower bounds: energy, latency."""
         (energy, latency), known = least_costs, self.known_least
         return max(energy, known[0]), max(latency, known[1])
 
     def value(self, least_costs: EnergyLatency) -> float:
-        """Return a lower bound of the objective's value from those of energy and latency."""
+        """Return a lower bound of the objective's value from lower bounds of energy and latency."""
         return float(self.problem.value_bound(*self.raised(least_costs)))
 
     def within(self, limit: float, least_costs: EnergyLatency) -> EnergyLatency:
@@ -55,7 +55,10 @@ class CostCeilings:
 
 
 def _highest_argument(value: Callable[[float], float], start: float, limit: float) -> float:
-    """Return a number beyond which `value`, which never falls, exceeds `limit`."""
+    """Return the greatest x with value(x) <= limit, rounded up a little; inf if there is none.
+
+    `value` never falls. `start`: where to begin the search.
+    """
     low = high = max(start, TINY)
     while value(high) <= limit:
         if high > HUGE:

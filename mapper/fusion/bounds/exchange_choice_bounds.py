@@ -43,7 +43,10 @@ MARGIN = 0.002  # relative: of bounds that are raised together
 
 
 class _OtherCosts(NamedTuple):
-    """The least that all other Einsums cost, per choice of one Einsum."""
+    """The least energy (joule) and latency (second) of all other Einsums, by choice of one Einsum.
+
+    Keys: the choice of tensors on chip as bits.
+    """
 
     energy: Mapping[int, float]
     latency: Mapping[int, float]
@@ -204,7 +207,7 @@ class EinsumBounds:
         ]
 
     def use_windows(self, ends: Sequence[int]) -> None:
-        """Bound windows of Einsums, too, which end before the Einsums of these numbers."""
+        """Bound windows of neighbouring Einsums, too; `ends`: the first Einsum behind each."""
         self.windows = WindowBounds(self._relaxation, ends)
 
     @property
@@ -235,9 +238,10 @@ class EinsumBounds:
         return result
 
     def _enough_unfused(self, number: int) -> float:
-        """Return what an Einsum with nothing on chip may cost: no more than its cheapest mapping.
+        """Return the most that an Einsum with nothing on chip need cost: its cheapest mapping.
 
-        inf where that is not known, or where more than the cost decides.
+        Joule, or second if latency is the objective. inf if that cost is not known, or if a dearer
+        mapping may be needed because more than the cost decides.
         """
         least = self._least_of_siblings(number).get(0)
         if least is None or number not in self._passed_by_nothing:
@@ -245,10 +249,11 @@ class EinsumBounds:
         return least.bound[self.metric] if self.metric in least.raised else inf
 
     def raise_below(self, first: int, most: Sequence[Mapping[int, float]], highest: float) -> bool:
-        """Search once further each choice of some Einsums that is below its limit; tell if any was.
+        """Search each open choice of some Einsums once more, to a higher cost; tell if any was.
 
-        `first`, `most`: as in `limits_below`. `highest`: what the workload may cost at most, joule
-        or second. Raises OutOfBudget, and UnsupportedFeature for templates that cannot be modelled.
+        Open: its bound is not final and not above its limit. `first`, `most`: as in `limits_below`.
+        `highest`: what the workload may cost at most, joule or second. Raises OutOfBudget, and
+        UnsupportedFeature for templates that cannot be modelled.
         """
         metric, others = self.metric, self._costs_of_others(self.metric)
         open_bounds = [
@@ -322,7 +327,10 @@ class EinsumBounds:
             self._report(self.least_costs)
 
     def _most_rise(self, highest: float) -> float:
-        """Return by how much a choice may rise at most; 0 if none is left to be raised."""
+        """Return the greatest guess of how much a bound may still rise; 0: none is left to raise.
+
+        Choices count that some mapping may have whose bounds sum up to at most `highest`.
+        """
         sweeps = [self._relaxation.sweep(self._costs(index)) for index in METRICS]
         most = 0.0
         for number in range(len(self._bounds)):
@@ -334,10 +342,10 @@ class EinsumBounds:
         return most
 
     def attain(self, is_wanted: Callable[[OnChipChoice], bool]) -> None:
-        """Raise the bounds of some choices to the least cost of an Einsum.
+        """Raise the bounds of some choices until a mapping of the Einsum attains each.
 
-        `is_wanted`: tells which choices; of those that keep the same tensors on chip, which differ
-        in their placements, only the cheapest is raised so far. Raises OutOfBudget, and
+        `is_wanted`: tells which choices. Of choices that keep the same tensors on chip but differ
+        in their placements, only the cheapest is raised that far. Raises OutOfBudget, and
         UnsupportedFeature for templates that cannot be modelled.
         """
         for number in range(len(self._bounds)):
@@ -351,10 +359,10 @@ class EinsumBounds:
             self._report(self.least_costs)
 
     def attained_by(self, choice: OnChipChoice) -> float:
-        """Return the least that some Einsum equal to that of a choice costs, if it was attained.
+        """Return the attained least cost of an equal Einsum with the choice's tensors on chip.
 
-        In joule, or second if latency is the objective; inf if it is not known. The tensors on chip
-        must be those of the choice; its placements may be others.
+        Equal Einsums pose the same problem under other names. In joule, or second if latency is the
+        objective; inf if no search attained it. Placements may be others than those of the choice.
         """
         fused, metric = choice.fused_einsum, self.metric
         return min(
@@ -406,7 +414,11 @@ class EinsumBounds:
         return self.known_least(number, mask)
 
     def _cheapest(self, number: int, other_costs: _OtherCosts, highest: float) -> list[ChoiceBound]:
-        """Return the choices of an Einsum in mappings that the bounds leave up to `highest`."""
+        """Return an Einsum's choices to raise: not final, and in a mapping of at most `highest`.
+
+        Of choices with the same tensors on chip only the cheapest. `other_costs`: least cost of all
+        others.
+        """
         costs = other_costs[self.metric]
         return [
             bound
@@ -416,7 +428,10 @@ class EinsumBounds:
         ]
 
     def _least_of_siblings(self, number: int) -> dict[int, ChoiceBound]:
-        """Return the cheapest choice of an Einsum for each set of its tensors on chip."""
+        """Return, for each set of an Einsum's tensors on chip, the choice with the lowest bound.
+
+        Choices with one set differ in their compute or their placements. Keys: the set as bits.
+        """
         least: dict[int, ChoiceBound] = {}
         for bound in self._bounds[number]:
             known = least.setdefault(bound.choice.mask, bound)
@@ -430,7 +445,10 @@ class EinsumBounds:
         aim: Aim,
         limit_of: Callable[[EnergyLatency], EnergyLatency],
     ) -> None:
-        """Raise the `chosen` bounds of all Einsums, in order; each sees what was raised before."""
+        """Raise the `chosen` bounds of each Einsum in turn.
+
+        Limits follow from all bounds so far.
+        """
         sweeps = [self._relaxation.sweep(self._costs(index)) for index in METRICS]
         for number, bounds in enumerate(chosen):
             unfinished = [bound for bound in bounds if aim.metric not in bound.raised]
@@ -442,7 +460,7 @@ class EinsumBounds:
                 sweep.advance(self._einsum_costs(number, index))
 
     def _least_with_others(self, number: int, other_costs: _OtherCosts) -> EnergyLatency:
-        """Return what the workload costs at least, seen from one Einsum."""
+        """Return lower bounds of the workload: an Einsum's bounds plus the cost of all others."""
         energy, latency = (
             min((costs[m] + cost for m, cost in self._einsum_costs(number, i).items()), default=inf)
             for i, costs in enumerate(other_costs)
@@ -456,25 +474,28 @@ class EinsumBounds:
         other_costs: _OtherCosts,
         limit: EnergyLatency,
     ) -> None:
-        """Raise the bounds of choices of one Einsum; `limit`: what the workload may cost."""
+        """Raise the bounds of some choices of one Einsum; `limit`: what the workload may cost.
+
+        `other_costs`: the least that all other Einsums cost, subtracted from the limit.
+        """
         for bound in bounds:
             self._search.raise_choice(
                 bound, aim, other_costs.remaining_limit(bound.choice.mask, limit)
             )
 
     def _costs(self, metric: int) -> list[dict[int, float]]:
-        """Return the bounds of one metric per Einsum and choice."""
+        """Return the bounds of one metric (0 energy, 1 latency): per Einsum, by choice as bits."""
         return [self._einsum_costs(number, metric) for number in range(len(self._bounds))]
 
     def _einsum_costs(self, number: int, metric: int) -> dict[int, float]:
-        """Return the bounds of one metric per choice of an Einsum."""
+        """Return an Einsum's bounds of one metric (0 energy, 1 latency), by choice as bits."""
         costs: dict[int, float] = {}
         for mask, cost in self._choice_costs(number, metric):
             costs[mask] = min(costs.get(mask, inf), cost)
         return costs
 
     def _choice_costs(self, number: int, metric: int) -> Iterator[tuple[int, float]]:
-        """Yield (choice, bound) of an Einsum; several for a choice with several computes."""
+        """Yield (tensors on chip as bits, bound) of an Einsum; one set may come several times."""
         copy = self._copies[number]
         if copy is None:
             yield from ((b.choice.mask, b.bound[metric]) for b in self._bounds[number])

@@ -1,8 +1,9 @@
 """Find the Einsums of which only the cheapest mapping is needed if they keep nothing on chip.
 
-An Einsum that keeps none of its exchanged tensors on chip shares no loops. What it reserves matters
-only to tensors of other Einsums that stay on chip meanwhile. These stand above all loops, so that
-they are whole: most do not fit. Where none can be there, nothing but the cost decides.
+An Einsum that keeps none of its exchanged tensors on chip shares no loops. The bits that it
+reserves matter only if tensors of other Einsums are on chip while it runs. Such a tensor stands
+above all loops, so that it is whole: most do not fit. Where none can be there, only the cost of the
+Einsum matters.
 
 Example: Q, K, V and S = Q K in this order. Q is written first: nothing can be on chip meanwhile.
 While V is computed, Q and K may be, but only if a whole one fits.
@@ -21,9 +22,10 @@ from tilewright.mapper.fusion.groups.fusion_groups import is_divisible
 
 
 def einsums_passed_by_nothing(problem: FusedProblem) -> frozenset[int]:
-    """Return the numbers of the Einsums over which no tensor can stay on chip that they do not use.
+    """Return the numbers of the Einsums during which no other Einsums' tensor can be on chip.
 
-    None where more than one cost decides, or where all Einsums together fill a memory.
+    No Einsum at all if the objective is not energy or latency alone, if ties are broken, or if the
+    workload cannot be searched part by part (is_divisible).
     """
     decided_by_cost = problem.objective in ("energy", "latency") and problem.ties is None
     if not decided_by_cost or problem.is_narrowed or not is_divisible(problem):
@@ -40,7 +42,7 @@ def einsums_passed_by_nothing(problem: FusedProblem) -> frozenset[int]:
 
 
 def _fits_whole(problem: FusedProblem, place: TensorPlace) -> bool:
-    """Tell whether a memory has room for a whole tensor, as the Einsum sees it that writes it."""
+    """Tell whether a memory on chip can hold a whole tensor, in the width that its writer sees."""
     exchanged = problem.exchanged
     capacity = problem.capacities[exchanged.memories.index(place.memory)]
     if capacity == inf:

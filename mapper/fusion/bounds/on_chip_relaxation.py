@@ -28,11 +28,11 @@ Places = frozenset[TensorPlace]  # tracked tensors on chip, at their places
 
 @dataclass(frozen=True, slots=True)
 class Transitions:
-    """Say how the choices of one Einsum lead from states to states.
+    """Say how the choices of one Einsum lead from states before it to states behind it.
 
     A state is the set of live tracked tensors on chip, by number. `masks`: the choices, as bits of
-    the boundary. `source`, `choice`, `target`: numbers, one entry per transition. `sources`,
-    `targets`: how many states there are before and after.
+    the boundary. `source`, `choice`, `target`: numbers of state before, choice and state behind;
+    one entry per transition. `sources`, `targets`: how many states there are before and behind.
     """
 
     masks: tuple[int, ...]
@@ -43,13 +43,17 @@ class Transitions:
     targets: int
 
     def costs_of(self, cost: Mapping[int, float]) -> Floats:
-        """Return the costs of the choices, inf where a choice has none; shape (choices,)."""
+        """Return the cost of each choice, shape (choices,).
+
+        Inf for one that `cost` does not list.
+        """
         return np.array([cost.get(mask, inf) for mask in self.masks])
 
     def forward(self, paid: Floats, cost: Mapping[int, float]) -> Floats:
-        """Return the least paid in each state behind the Einsum, shape (targets,).
+        """Return, per state behind the Einsum, the least cost of Einsums so far; (targets,).
 
-        `paid`: before it, shape (sources,). `cost`: of its choices, joule or second.
+        `paid`: least cost per state before it, shape (sources,). `cost`: of its choices, joule or
+        second.
         """
         following = np.full(self.targets, inf)
         total = paid[self.source] + self.costs_of(cost)[self.choice]
@@ -57,9 +61,10 @@ class Transitions:
         return following
 
     def backward(self, remaining: Floats, cost: Mapping[int, float]) -> Floats:
-        """Return the least still to be paid from each state before it, shape (sources,).
+        """Return, per state before the Einsum, the least cost of it and later ones; (sources,).
 
-        `remaining`: behind the Einsum, shape (targets,). `cost`: of its choices, joule or second.
+        `remaining`: least cost of the later ones per state behind it, shape (targets,). `cost`: of
+        its choices, joule or second.
         """
         before = np.full(self.sources, inf)
         total = self.costs_of(cost)[self.choice] + remaining[self.target]
@@ -67,7 +72,11 @@ class Transitions:
         return before
 
     def others(self, paid: Floats, remaining: Floats) -> dict[int, float]:
-        """Return, per choice, the least that others cost; `paid` before, `remaining` behind."""
+        """Return, per choice of this Einsum, the least cost of all other Einsums.
+
+        `paid`: least cost of earlier ones per state before. `remaining`: of later ones per state
+        behind.
+        """
         costs = np.full(len(self.masks), inf)
         np.minimum.at(costs, self.choice, paid[self.source] + remaining[self.target])
         return dict(zip(self.masks, costs.tolist(), strict=True))
@@ -96,7 +105,7 @@ class RelaxationSweep:
         return self._steps[self._number].others(self._paid, self._remaining[self._number])
 
     def advance(self, cost: Mapping[int, float]) -> None:
-        """Pass the next Einsum, whose choices of tensors on chip cost at least so much.
+        """Pass the next Einsum, with new lower bounds of its choices of tensors on chip.
 
         `cost`: joule or second by choice, as bits; a choice that is not listed costs inf.
         """
@@ -178,7 +187,10 @@ class OnChipRelaxation:
         return min((costs_of_others[mask] + cost for mask, cost in costs[0].items()), default=inf)
 
     def _remaining_costs(self, costs: Sequence[Mapping[int, float]]) -> list[Floats]:
-        """Return, before each Einsum and at the end, the least remaining cost of each state."""
+        """Return, before each Einsum and at the end, the least cost of later Einsums per state.
+
+        Arrays of shape (states,), joule or second.
+        """
         remaining = [np.zeros(self.steps[-1].targets)]
         for step, cost in zip(reversed(self.steps), reversed(costs), strict=True):
             remaining.append(step.backward(remaining[-1], cost))
@@ -186,7 +198,7 @@ class OnChipRelaxation:
 
 
 def _tracked_places(exchanged: ExchangedTensors) -> Places:
-    """Choose tensors that with their places are at most MAX_TRACKED at a time."""
+    """Return the (tensor, memory) pairs about which Einsums must agree: few live at a time."""
     chosen: set[TensorPlace] = set()
     for tensor in exchanged.workload.tensors:
         if tensor in exchanged.exchangeable:
@@ -199,7 +211,11 @@ def _tracked_places(exchanged: ExchangedTensors) -> Places:
 
 
 class _EinsumChoices(NamedTuple):
-    """The choices of one Einsum: bits of its boundary (None: not tracked), and what is live."""
+    """The choices of one Einsum, and the tracked places that may be live around it.
+
+    `boundary`: per bit of a choice its (tensor, memory) pair, None if not tracked. `masks`: the
+    choices. `live_before`, `live_after`: pairs that may be on chip before and behind the Einsum.
+    """
 
     boundary: Sequence[TensorPlace | None]
     masks: tuple[int, ...]
@@ -210,7 +226,11 @@ class _EinsumChoices(NamedTuple):
 def _join_states(
     states: Mapping[Places, int], choices: _EinsumChoices
 ) -> tuple[Transitions, dict[Places, int]]:
-    """Join every state with every choice that agrees with it; return the states after, too."""
+    """Combine each state before an Einsum with each of its choices that agrees with it.
+
+    `states`: sets of pairs on chip, with their numbers. Return the transitions and the numbered
+    states behind the Einsum.
+    """
     boundary, masks, live_before, live_after = choices
     common = live_before.intersection(boundary)
     targets: dict[Places, int] = {}

@@ -16,12 +16,13 @@ LARGEST = 1.0  # beyond which there is no limit any more
 
 
 class RisingLimit:
-    """How far a limit rises from one search to the next, relative to where it started.
+    """Choose how far a limit rises from one search to the next, relative to where it started.
 
     The work grows about exponentially with the limit; the last two searches tell how fast.
     `second`: the second step; the first one is tiny, and tells nothing of the growth. `step`: how
-    far the limit rises now. `work`: that of the last search, in partial mappings. Example: of a
-    step of 1 % came 100 partial mappings, of another 1 % came 141; the next step is 2 %.
+    far the limit rises now. `work`: that of the last search, in partial mappings. Example: after a
+    step of 1 % a search made 100 partial mappings, after another 1 % it made 141: the growth per
+    step is 1.41, and the next step of 2 % doubles the work.
     """
 
     def __init__(self, second: float) -> None:
@@ -40,7 +41,10 @@ class RisingLimit:
 
 
 def _factor(before: int, work: int) -> float:
-    """Return how much longer than the last step the next one is, where the work grew like this."""
+    """Return how many times the last step the next one must be for the work to grow by GROWTH.
+
+    `before`, `work`: partial mappings of the search before the last one, and of the last one.
+    """
     if before == 0 < work:
         return 1.0
     return log(GROWTH) / log(work / before) if before < work else FLATTEST

@@ -1,1 +1,1 @@
-"""Pmappings of copy Einsums."""
+"""Make the pmappings of copy Einsums, which move a tensor and compute nothing."""

@@ -33,7 +33,7 @@ class CopySpatialLoop(NamedTuple):
 
 
 class _StoragePlace(NamedTuple):
-    """A Storage node, and its number among the nodes of a mapping."""
+    """A Storage node, and its position among the nodes of a mapping."""
 
     place: int
     storage: Storage
@@ -56,7 +56,7 @@ class KeptTensors:
     shared_tensors: frozenset[str]
 
     def fit(self, mapping: LoopNest) -> LoopNest | None:
-        """Return a mapping of the copy alone as it would stand in the mapping of the workload.
+        """Change a mapping of the copy alone to what it must be within the mapping of the workload.
 
         Tolls (hardware that charges what passes) of shared tensors move below the storages that are
         kept, so that they charge only what the copy moves. None if a kept tensor is first held in
@@ -73,7 +73,10 @@ class KeptTensors:
         return _with_tolls_below(mapping, lowest, self.shared_tensors)
 
     def _may_be_shared(self, loop: Spatial) -> bool:
-        """Tell whether a spatial loop is below the tensors, or over one of the variables."""
+        """Tell whether a spatial loop stands below the kept tensors, or others can share it.
+
+        Others can share it if its variable is one of `spatial_variables`.
+        """
         is_above = loop.component in self.components_above
         return not is_above or loop.rank_variable in self.spatial_variables
 
@@ -173,7 +176,7 @@ def nodes_of_one_lane(nodes: Sequence[Node], loops: Sequence[CopySpatialLoop]) -
 
 
 def _is_loop_of(node: Node, loop: CopySpatialLoop) -> TypeGuard[Spatial]:
-    """Tell whether a node distributes over the dimension of a loop."""
+    """Tell whether a node is a spatial loop over the same component and dimension as `loop`."""
     return isinstance(node, Spatial) and (node.component, node.name) == loop.dim
 
 
@@ -224,7 +227,7 @@ def without_null_loops(tiles_above: Mapping[str, int], nodes: Sequence[Node]) ->
 
 
 def _first_storage(mapping: LoopNest, tensor: str) -> _StoragePlace:
-    """Return the first storage of a tensor."""
+    """Return the topmost Storage node of a tensor, and its position among the mapping's nodes."""
     return next(
         _StoragePlace(place, node)
         for place, node in enumerate(mapping.nodes)
@@ -233,9 +236,9 @@ def _first_storage(mapping: LoopNest, tensor: str) -> _StoragePlace:
 
 
 def _with_tolls_below(mapping: LoopNest, place: int, shared: frozenset[str]) -> LoopNest:
-    """Write the Tolls of shared tensors below the storage at `place`, which other Einsums use too.
+    """Move the Toll nodes of shared tensors that stand above the node at `place` right below it.
 
-    Above it they would charge what other Einsums move.
+    The storage there is used by other Einsums too; above it a Toll would charge what they move.
     """
     upper_nodes, storage, lower_nodes = (
         mapping.nodes[:place],

@@ -75,7 +75,10 @@ def copy_occupancy(
 
 
 def _backed_tensors(occupied: Iterable[Occupancy], node_of: Mapping[str, int]) -> frozenset[str]:
-    """Return the tensors that are backed at their nodes; `node_of`: number of each one's node."""
+    """Return the tensors whose outermost holder is the Storage node given for them.
+
+    `occupied`: tiles that the model counts. `node_of`: tensor to number of the node.
+    """
     backed = {(item.tensor, item.origin) for item in occupied if item.backing}
     return frozenset(tensor for tensor, node in node_of.items() if (tensor, node) in backed)
 
@@ -148,7 +151,7 @@ class CopyLoops:
 
     @property
     def _split(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The temporal loops above and below the spatial loops."""
+        """The rank variables of the temporal loops above the spatial loops, and of those below."""
         return self.temporal[: self.loops_above_lanes], self.temporal[self.loops_above_lanes :]
 
     def tiles(self, states: Ints, bounds: Mapping[str, int]) -> Ints:
@@ -172,16 +175,16 @@ class CopyLoops:
 
 
 class _TilingPairs(NamedTuple):
-    """Numbers of tilings and of pmappings that go together, one entry per pair."""
+    """Pair numbers of tilings (choices of tile shapes) with numbers of pmappings.
+
+    Arrays (pairs,).
+    """
 
     tilings: Ints
     pmappings: Ints
 
     def select(self, chosen: NDArray[np.bool_]) -> _TilingPairs:
-        """Return some of the pairs.
-
-        `chosen`: which, shape (pairs,).
-        """
+        """Return the pairs for which `chosen`, a boolean array of shape (pairs,), is true."""
         return _TilingPairs(self.tilings[chosen], self.pmappings[chosen])
 
 
@@ -242,7 +245,11 @@ class CopyPmappingMaker:
     def _depths(
         self, order: Sequence[str], temporal: tuple[str, ...], reordered: bool
     ) -> Sequence[int]:
-        """Return the numbers of temporal loops that may stand above the first tensor on chip."""
+        """Return the possible numbers of temporal loops above the first (outermost) tensor on chip.
+
+        `temporal`: variables of the loops; all of them stand above the last tensor. `reordered`: at
+        least one loop must stand between the tensors.
+        """
         if len(order) == 1:
             return (len(temporal),)
         first = self.shareable[order[0]]
@@ -252,7 +259,10 @@ class CopyPmappingMaker:
     def _groups(
         self, loops: CopyLoops, pmappings: Sequence[CopyPmapping]
     ) -> Iterator[PmappingGroup]:
-        """Yield one group for each set of absent tensors."""
+        """Yield one group of pmappings below `loops` for each set of absent tensors.
+
+        Absent: on chip, but needs no room while the copy runs (CopyOccupancy).
+        """
         states = _tilings(loops.temporal, self.einsum.bounds)
         for absent in dict.fromkeys(pmapping.occupancy.absent for pmapping in pmappings):
             with_absent = [
@@ -265,7 +275,11 @@ class CopyPmappingMaker:
     def _group(
         self, loops: CopyLoops, states: Ints, pmappings: list[CopyPmapping]
     ) -> PmappingGroup | None:
-        """Return the group of pmappings with the same absent tensors; None: nothing fits."""
+        """Return the group of pmappings below loops with some tile shapes; None if none fits.
+
+        `states`: values below each temporal loop, shape (tilings, loops). `pmappings`: with the
+        same absent tensors. Dominated pmappings of a tiling are left out.
+        """
         tiles = loops.tiles(states, self.einsum.bounds)
         absent = pmappings[0].occupancy.absent
         depths = tuple(loops.depths.get(place.tensor, -1) for place in self.boundary)
@@ -299,7 +313,11 @@ class CopyPmappingMaker:
         )
 
     def _sizes(self, loops: CopyLoops, depths: tuple[int, ...], tiles: Ints) -> Floats:
-        """Return the bits of the boundary tensors on chip, shape (tilings, boundary)."""
+        """Return the bits of each boundary tensor's tile, 0 if it is not on chip.
+
+        Shape (tilings, boundary). `depths`: loops above each, -1 if not on chip. `tiles`: values
+        below each loop, (tilings, loops).
+        """
         sizes = np.zeros((len(tiles), len(self.boundary)))
         for column, place in enumerate(self.boundary):
             if depths[column] >= 0:
@@ -308,7 +326,7 @@ class CopyPmappingMaker:
         return sizes
 
     def _pairs(self, loops: CopyLoops, states: Ints, pmappings: list[CopyPmapping]) -> _TilingPairs:
-        """Return the pairs in which the tiles below the loops leave enough for the lanes."""
+        """Return the pairs of tiling and pmapping whose lanes divide the tiles."""
         divides = np.ones((len(states), len(pmappings)), np.bool_)
         for column, variable in enumerate(loops.temporal):
             if variable not in loops.temporal[column + 1 :]:
@@ -320,9 +338,10 @@ class CopyPmappingMaker:
     def _reserved_bits(
         self, loops: CopyLoops, tiles: Ints, pairs: _TilingPairs, pmappings: list[CopyPmapping]
     ) -> Floats:
-        """Return, per pair and memory, the bits above loop 1 … n and in all.
+        """Return the bits that tiles of the copy's own take, per pair and exchange memory.
 
-        Shape (pairs, memories x (loops + 1)).
+        Shape (pairs, memories x (loops + 1)): first the bits that stand above loop 1 to n, last all
+        bits.
         """
         variables = loops.variables
         shape = (len(pairs.tilings), len(self.capacities), len(variables) + 1)
@@ -354,7 +373,7 @@ class CopyPmappingMaker:
 def _group_by_lanes(
     pmappings: Sequence[CopyPmapping],
 ) -> list[tuple[tuple[CopySpatialLoop, ...], list[CopyPmapping]]]:
-    """Group pmappings by the spatial loops that others share."""
+    """Group pmappings that have the same spatial loops shared with others."""
     groups: dict[tuple[CopySpatialLoop, ...], list[CopyPmapping]] = {}
     for pmapping in pmappings:
         groups.setdefault(pmapping.shared_lanes, []).append(pmapping)
@@ -366,7 +385,7 @@ def _whole_values(einsum: Einsum, tensor: str) -> float:
 
 
 def _loop_sequences(variables: Sequence[str], repeats: int) -> Iterator[tuple[str, ...]]:
-    """Yield the lists of one variable or more, each at most `repeats` times."""
+    """Yield all lists of one or more of the variables, each at most `repeats` times."""
 
     def extend(outer_loops: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
         for variable in variables:
@@ -378,7 +397,10 @@ def _loop_sequences(variables: Sequence[str], repeats: int) -> Iterator[tuple[st
 
 
 def _tilings(variables: tuple[str, ...], bounds: Mapping[str, int]) -> Ints:
-    """Return all tiles below some loops, of one variable smaller and smaller; (tilings, loops)."""
+    """Return all tile shapes below some loops, shape (tilings, loops).
+
+    The tiles of one variable shrink from loop to loop, each a proper divisor of the one before.
+    """
     names = list(dict.fromkeys(variables))
     chains = [list(_tile_chains(bounds[name], variables.count(name))) for name in names]
     tilings = []
@@ -389,7 +411,7 @@ def _tilings(variables: tuple[str, ...], bounds: Mapping[str, int]) -> Ints:
 
 
 def _tile_chains(outer_tile: int, number: int) -> Iterator[tuple[int, ...]]:
-    """Yield chains of so many tiles, each a proper divisor of the one before."""
+    """Yield tuples of `number` tiles, each a proper divisor of the one before or `outer_tile`."""
     if not number:
         yield ()
         return

@@ -66,8 +66,9 @@ MappingChange = Callable[[LoopNest], LoopNest | None]
 class LoopCandidates(NamedTuple):
     """Mappings of a copy Einsum that may stand below loops shared with other Einsums.
 
-    `order`: its tensors on chip, outermost first. `reordered`: another order was added before that
-    counts the same where no loop stands between them. `pmappings`: the mappings.
+    `order`: its tensors on chip, outermost first. `reordered`: the same mappings were added before
+    in another order, which counts the same if no loop stands between the tensors. `pmappings`: the
+    mappings.
     """
 
     order: tuple[str, ...]
@@ -82,7 +83,7 @@ class CopyTable:
     A copy moves a tensor and computes nothing; a pmapping is a mapping of one Einsum within the
     whole. `boundary`: (tensor, memory) pairs in which its tensors may stay on chip. `widths`: bits
     per value there. `groups`: pmappings without temporal fused loops. `branches`: mapping nodes;
-    the second number of a pmapping's origin tells which are its own. `slack`: by how much energy in
+    the second number of a pmapping's origin is an index into them. `slack`: by how much energy in
     joule and latency in second could be less than the best found, where not every mapping was
     looked at. `is_optimal`: no pmapping without loops that is left out could be better in anything
     that counts. `maker`: places pmappings below loops. `below_loops`: what it places there.
@@ -133,7 +134,11 @@ class CopyTable:
 
 @dataclass(frozen=True, slots=True)
 class _ScoredCopy:
-    """A mapping with its joule, second and bits in use (CountedUsage.pmapping_memories)."""
+    """A mapping of a copy with its score, and what it was scored with.
+
+    `values`: joule, second, and bits in use of each memory in CountedUsage.pmapping_memories.
+    `scorer`, `space`: the scorer and the mapspace of the mapping.
+    """
 
     mapping: LoopNest
     values: tuple[float, ...]
@@ -143,10 +148,11 @@ class _ScoredCopy:
 
 @dataclass(frozen=True, slots=True)
 class _CopyChoice:
-    """The mappings with one choice of tensors on chip, and lower bounds of energy and latency.
+    """The mappings found for one choice of a copy's tensors on chip, with lower bounds.
 
-    `complete`: none is missing. `below_loops`: those that may stand below loops; None: not known.
-    `all_lanes`: all spatial choices above the memory where tensors are exchanged are among them.
+    `lower_bound`: of energy in joule and latency in second. `complete`: no mapping is missing.
+    `below_loops`: the mappings that may stand below shared loops; None: not known. `all_lanes`: all
+    spatial choices above the memory where tensors are exchanged are among them.
     """
 
     mappings: tuple[_ScoredCopy, ...]
@@ -225,13 +231,13 @@ class CopySolver:
         )
 
     def _is_optimal(self, choice: _CopyChoice) -> bool:
-        """Tell whether no mapping of a choice that is left out could be better."""
+        """Tell whether no mapping left out of a choice could be better than those found."""
         return choice.complete or (choice.is_optimal and not self._usage.names)
 
     def _choices(
         self, einsum: Einsum, tensors: Sequence[str]
     ) -> dict[tuple[str, ...], _CopyChoice]:
-        """Return the choices of tensors on chip that fit."""
+        """Return the mappings for each subset of `tensors` on chip that fits."""
         subsets = chain.from_iterable(combinations(tensors, n) for n in range(len(tensors) + 1))
         choices = ((on_chip, self._choice(einsum, on_chip)) for on_chip in subsets)
         return {on_chip: choice for on_chip, choice in choices if choice is not None}
@@ -252,21 +258,21 @@ class CopySolver:
 
     @property
     def _loops_can_pay(self) -> bool:
-        """Whether it matters how much of the second memory is used, so that shared loops can pay.
+        """Whether shared loops above a copy can help: some exchange memory's bits count.
 
-        accelforge counts no loops above copies as shared, so that what the outermost memory holds
-        would depend on them, too. Where its usage counts, there copies share no loops.
+        False where they may not be shared at all: accelforge counts no loops above copies as
+        shared, so that the usage of the outermost memory, if it counts, would depend on them.
         """
         matters = min(self._memories.capacities) < inf or bool(self._usage.exchange)
         return matters and self._may_share
 
     @property
     def _may_share(self) -> bool:
-        """Whether what the outermost memory holds counts the same below loops that are shared."""
+        """Whether loops shared above copies leave the outermost memory's usage unchanged."""
         return self._exchanged.shares_tiles or not self._usage.outermost
 
     def _orders(self, einsum: Einsum, on_chip: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-        """Yield the orders in which tensors on chip may stand, outermost first."""
+        """Yield the orders in which the copy's tensors on chip may stand, outermost first."""
         second = first_two_memories(self._spaces(einsum, on_chip)[0].flat)[1]
         if second is None or len(on_chip) < 2:
             yield on_chip
@@ -279,9 +285,10 @@ class CopySolver:
                 yield order
 
     def _spaces(self, einsum: Einsum, on_chip: tuple[str, ...]) -> list[Mapspace]:
-        """Return the mapspaces in which some tensors may be whole in the second memory.
+        """Return the copy's mapspaces, one per compute, with `on_chip` in the second memory.
 
-        However small it is: whether they fit depends on loops above them.
+        The second memory has unlimited size there: whether a tensor fits depends on shared loops
+        above.
         """
         if not on_chip:
             return [space for _, space in self._solver.mapspaces(einsum)]
@@ -291,7 +298,7 @@ class CopySolver:
         return [Mapspace(einsum, flat, conventions, off_chip, crowded=crowded) for flat in flats]
 
     def _choice(self, einsum: Einsum, on_chip: tuple[str, ...]) -> _CopyChoice | None:
-        """Return the best with these tensors in the second memory, None if there is none."""
+        """Return the best mappings with just these tensors in the second memory; None: none."""
         spaces = self._spaces(einsum, on_chip)
         if not on_chip:
             return _merge_choices(
@@ -306,9 +313,10 @@ class CopySolver:
     def _choice_in_space(
         self, space: Mapspace, copies: CopyMappings, on_chip: tuple[str, ...]
     ) -> _CopyChoice | None:
-        """Return the best of one mapspace with these tensors in the second memory.
+        """Return the best mappings of one mapspace with just these tensors in the second memory.
 
-        With all spatial choices above that if they are few, else without any there.
+        With all spatial choices above that memory if they are few, else with no spatial loops
+        there.
         """
         second = str(self._memories.second)
         upper = tuple(components_down_to(space.flat, second))
@@ -330,7 +338,10 @@ class CopySolver:
     def _choice_with_all_lanes(
         self, space: Mapspace, copies: CopyMappings, change: MappingChange
     ) -> _CopyChoice | None:
-        """Return all mappings that may differ where others share lanes; None: too many, or none."""
+        """Return all mappings that differ in shared lanes or cost; None: too many, or none.
+
+        `change`: turns a mapping of the copy alone into what it is within the workload, or None.
+        """
         candidates = copies.all_spatial
         if not copies.ignores_tiles and not space.problem.has_networks:
             is_listable = has_at_most_points(space, MAX_LISTED, UNLIMITED)
@@ -344,9 +355,11 @@ class CopySolver:
     def _best_choice(
         self, space: Mapspace, copies: CopyMappings, change: MappingChange
     ) -> _CopyChoice | None:
-        """Return the mappings that nothing beats in energy, latency and bits, and their bounds.
+        """Return the best mappings of a mapspace, with lower bounds of energy and latency.
 
-        `change`: a mapping as it would be in the tree, None if it has no place there.
+        First from a few representatives; from all distinct mappings if these do not suffice.
+        `change`: turns a mapping of the copy alone into what it is within the workload, or None if
+        it cannot be.
         """
         choice = self._choice_of_representatives(space, copies, change)
         if choice is not None and (self._suffices(choice, copies) or copies.all_distinct is None):
@@ -362,7 +375,10 @@ class CopySolver:
     def _choice_of_representatives(
         self, space: Mapspace, copies: CopyMappings, change: MappingChange
     ) -> _CopyChoice | None:
-        """Return the few mappings that usually contain the best ones; None if none has a place."""
+        """Return a few mappings, usually with the best ones, and lower bounds.
+
+        None if none is left. `change`: as in _best_choice.
+        """
         mappings = self._changed(space, copies.representatives, change)
         if not mappings:
             return None
@@ -373,7 +389,7 @@ class CopySolver:
         return _CopyChoice(mappings, bound, complete=False, below_loops=below_loops)
 
     def _suffices(self, choice: _CopyChoice, copies: CopyMappings) -> bool:
-        """Tell whether no mapping beside the representatives can be better, or is needed."""
+        """Tell whether no mapping besides the representatives can be better or is needed."""
         if not choice.is_optimal or self._usage.names:
             return False
         needs_lanes = self._loops_can_pay and copies.ignores_tiles
@@ -382,11 +398,11 @@ class CopySolver:
     def _changed(
         self, space: Mapspace, mappings: Iterable[LoopNest], change: MappingChange
     ) -> tuple[_ScoredCopy, ...]:
-        """Change mappings and score those that have a place in the tree."""
+        """Apply `change` to mappings, and score those for which it does not return None."""
         return tuple(self._scored(space, filter(None, map(change, mappings))))
 
     def _scored(self, space: Mapspace, mappings: Iterable[LoopNest]) -> Iterator[_ScoredCopy]:
-        """Score mappings: joule, second and bits in use."""
+        """Score mappings (joule, second, bits in use); those that do not fit are left out."""
         scorer = MappingScorer(space)
         for mapping in mappings:
             try:
@@ -399,7 +415,10 @@ class CopySolver:
 
 @dataclass(frozen=True)
 class _TableParts:
-    """Collects the groups and the branches of one copy."""
+    """Collects the groups and the branches of one copy's table.
+
+    `maker`: makes the groups. `groups`, `branches`, `below_loops`: as in CopyTable.
+    """
 
     maker: CopyPmappingMaker
     exchanged: ExchangedTensors
@@ -411,10 +430,10 @@ class _TableParts:
     def add(
         self, order: tuple[str, ...], choice: _CopyChoice, reordered: bool, shares_loops: bool
     ) -> None:
-        """Add a choice with its tensors on chip in some order.
+        """Add the mappings of one choice, with its tensors on chip standing in `order`.
 
-        `reordered`: it was added in another order that counts the same where no loop stands between
-        the tensors. `shares_loops`: loops may stand above.
+        `reordered`: they were added before in another order that counts the same where no loop
+        stands between the tensors. `shares_loops`: loops may stand above.
         """
         if not reordered:
             pmappings = self._pmappings(order, choice.mappings)
@@ -429,7 +448,7 @@ class _TableParts:
         return [pmapping for scored in mappings for pmapping in self._pmappings_of(order, scored)]
 
     def _pmappings_of(self, order: tuple[str, ...], scored: _ScoredCopy) -> Iterator[CopyPmapping]:
-        """Yield what a mapping is to others, in each order that shared lanes may stand in."""
+        """Yield a mapping as CopyPmappings, one for each order of its shared lanes."""
         loops = self._shared_lanes(scored) if order else []
         shared = _shared_tensors(self.exchanged)
         branch = copy_branch(scored.mapping.nodes, self.memories.outermost, shared)
@@ -444,7 +463,7 @@ class _TableParts:
             yield CopyPmapping(scored.values, lanes, occupancy, number, spatial)
 
     def _shared_lanes(self, scored: _ScoredCopy) -> list[CopySpatialLoop]:
-        """Return the spatial loops above the memory where tensors are exchanged."""
+        """Return the mapping's spatial loops above or at the memory where tensors are exchanged."""
         upper = components_down_to(scored.space.flat, self.memories.second)
         names = frozenset(component.name for component in upper)
         return spatial_loops_above(scored.mapping, self.maker.einsum.bounds, names)
@@ -452,7 +471,10 @@ class _TableParts:
     def _occupancy(
         self, scored: _ScoredCopy, branch: Branch, loops: Sequence[CopySpatialLoop]
     ) -> CopyOccupancy:
-        """Return what a mapping occupies on chip below its shared lanes."""
+        """Return what a copy's mapping occupies on chip in one of its shared lanes.
+
+        `branch`: its nodes. `loops`: its spatial loops shared with others.
+        """
         tile, spatial = dict(self.maker.einsum.bounds), list[Node]()
         for loop in loops:
             tile[loop.variable] //= loop.lanes
@@ -468,7 +490,7 @@ class _TableParts:
 
 
 def _merge_choices(choices: Iterable[_CopyChoice | None]) -> _CopyChoice | None:
-    """Merge the mappings of several mapspaces."""
+    """Merge the mappings of several mapspaces into one choice; None if no mapspace has any."""
     fitting = [choice for choice in choices if choice is not None]
     if not fitting:
         return None
@@ -483,7 +505,10 @@ def _merge_choices(choices: Iterable[_CopyChoice | None]) -> _CopyChoice | None:
 
 
 def _merge_below_loops(choices: Sequence[_CopyChoice]) -> tuple[_ScoredCopy, ...] | None:
-    """Return all mappings that may stand below loops; None: not known for some mapspace."""
+    """Return all mappings that may stand below shared loops.
+
+    None if not known for some mapspace.
+    """
     below_loops: list[_ScoredCopy] = []
     for choice in choices:
         if choice.below_loops is None:
@@ -493,7 +518,7 @@ def _merge_below_loops(choices: Sequence[_CopyChoice]) -> tuple[_ScoredCopy, ...
 
 
 def _may_stand_below_loops(choices: Mapping[tuple[str, ...], _CopyChoice]) -> bool:
-    """Tell whether it is known which mappings may stand below loops, wherever tensors are kept."""
+    """Tell whether for all choices it is known which mappings may stand below shared loops."""
     return all(choice.below_loops is not None for on_chip, choice in choices.items() if on_chip)
 
 
@@ -506,7 +531,10 @@ def _forbids_shared_lanes(component: Component) -> bool:
 
 
 def _with_endless_second(flat: FlatArch) -> FlatArch:
-    """Return the path with a second memory of unlimited size."""
+    """Return the path with a second memory of unlimited size.
+
+    The path itself if there is no second.
+    """
     second = first_two_memories(flat)[1]
     if second is None:
         return flat
@@ -526,9 +554,9 @@ def _attains_bound(scored: _ScoredCopy, bound: EnergyLatency) -> bool:
 def _optimal_without_lanes(
     space: Mapspace, mappings: Sequence[_ScoredCopy], bound: EnergyLatency
 ) -> tuple[_ScoredCopy, ...] | None:
-    """Return the mappings that attain the least energy and latency without lanes, None if none do.
+    """Return the mappings without spatial loops that attain both lower bounds; None if none does.
 
-    No other mapping is better below any loops.
+    No other mapping is better below any shared loops.
     """
     optimal = tuple(
         scored

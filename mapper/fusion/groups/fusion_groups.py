@@ -33,9 +33,9 @@ class JoinedMapping(NamedTuple):
         ]
 
     def part(self, first: int, end: int) -> JoinedMapping:
-        """Return the mapping of Einsums `first` to `end - 1` by themselves.
+        """Return the mapping of Einsums `first` to `end - 1` alone, taken out of this one.
 
-        Nothing may stay on chip from them to others, or from others to them.
+        No tensor may be on chip between them and other Einsums.
         """
         energy, latency = (sum(self.costs_of_einsums(metric)[first:end]) for metric in (0, 1))
         label = WholeLabel(energy, latency, self.label.pmappings[first:end])
@@ -43,7 +43,7 @@ class JoinedMapping(NamedTuple):
 
 
 class FusionGroup(NamedTuple):
-    """Neighbouring Einsums with the best mapping known; nothing stays on chip before or behind.
+    """Hold neighbouring Einsums with their best known mapping; no tensor on chip crosses its ends.
 
     `first`: number of the first of them. `masks`: the tensors on chip of each Einsum, as bits of
     its boundary.
@@ -95,7 +95,10 @@ class EqualParts:
         ]
 
     def key(self, first: int, end: int) -> Hashable:
-        """Return a key of the Einsums `first` to `end - 1`: what they are, and what joins them."""
+        """Return a key of Einsums `first` to `end - 1`, equal for parts that pose one problem.
+
+        It holds the key of each Einsum, and which of their tensors are the same, by number.
+        """
         numbers: dict[str, int] = {}
         tensors = tuple(
             tuple(numbers.setdefault(tensor, len(numbers)) for tensor in einsum.tensors)

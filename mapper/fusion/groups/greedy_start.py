@@ -41,11 +41,11 @@ DIGITS = 9  # of a cost by which equal groups are recognized
 
 
 class PartLimits(NamedTuple):
-    """Say what neighbouring Einsums may cost that are joined to a part of a mapping.
+    """Say what the Einsums of a part of the workload may cost when they are joined.
 
     `first`: number of the first of them. `limits`: per Einsum, what it may cost with which tensors
-    on chip. `least`: what each costs at least. `highest`: what all may cost, joule or second.
-    `fused`: with loops that Einsums may share.
+    on chip. `least`: lower bound of each one's cost. `highest`: what all may cost, joule or second.
+    `fused`: make mappings with loops that Einsums may share.
     """
 
     first: int
@@ -55,12 +55,15 @@ class PartLimits(NamedTuple):
     fused: bool
 
     def remaining(self, number: int) -> float:
-        """Return the least that the Einsums behind Einsum `number` of the part cost."""
+        """Return the sum of the lower bounds of the part's Einsums behind number `number`."""
         return sum(self.least[number + 1 :])
 
 
 class _NeighbouringEinsums(NamedTuple):
-    """Neighbouring Einsums, the tensors on chip of each as bits, and what they cost now."""
+    """Name the Einsums of a part: the first, and per Einsum its tensors on chip as bits.
+
+    `cost`: of their best known mapping, joule or second; inf: none is known.
+    """
 
     first: int
     masks: tuple[int, ...]
@@ -97,11 +100,10 @@ class GreedyStart:
         self._searched: dict[Hashable, list[float] | None] = {}
 
     def run(self) -> bool:
-        """Try all tensors at once, else one by one, and those that did not help once more.
+        """Try all tensors on chip at once, else one by one, and those that did not help once more.
 
-        Tell whether all of them at once gave a mapping. Raises OutOfBudget when the time or the
-        memory of the budget ends; where a tensor alone needs too many partial mappings, it is left
-        out.
+        Tell whether all at once gave a mapping. Raises OutOfBudget when the time or the memory of
+        the budget ends; where a tensor alone needs too many partial mappings, it is left out.
         """
         if self._problem.counts_capacity:
             self._start_unfused()
@@ -119,7 +121,7 @@ class GreedyStart:
 
     @property
     def _masks(self) -> list[int]:
-        """The tensors on chip of each Einsum."""
+        """The tensors on chip of each Einsum in the best known mapping, as bits of its boundary."""
         return [mask for group in self._groups for mask in group.masks]
 
     def _start_unfused(self) -> None:
@@ -135,7 +137,7 @@ class GreedyStart:
         self._set_groups(groups)
 
     def _keeps_everything(self) -> bool:
-        """Try to keep each tensor on chip, at the first of its places; tell whether that helps."""
+        """Look for a mapping with every exchanged tensor on chip; tell if it is better."""
         first: dict[str, TensorPlace] = {}
         for place in self._places:
             first.setdefault(place.tensor, place)
@@ -150,7 +152,7 @@ class GreedyStart:
         return group is not None
 
     def _ranked_places(self) -> list[TensorPlace]:
-        """Return the places that hold no tensor yet, those that may save most first."""
+        """Return (tensor, memory) pairs of tensors off chip, those that may save most first."""
         masks = self._masks
         pairs = list(zip(masks, self._boundaries, strict=True))
         on_chip = {
@@ -164,7 +166,10 @@ class GreedyStart:
         return [free[number] for number in np.argsort(costs, kind="stable").tolist()]
 
     def _extra_costs(self, masks: Sequence[int], place: TensorPlace) -> Iterator[float]:
-        """Yield what each user of a tensor costs more at least if it is kept at a place."""
+        """Yield, per user of a tensor, how much its lower bound rises with the tensor at `place`.
+
+        Negative where that saves. `masks`: per Einsum, its tensors on chip now.
+        """
         for user in self._users[place.tensor]:
             known = self._bounds.known_least(user, masks[user])
             kept = self._bounds.known_least(user, masks[user] | self._bit(user, place))
@@ -176,7 +181,11 @@ class GreedyStart:
         return 1 << boundary.index(place) if place in boundary else 0
 
     def _add(self, place: TensorPlace) -> None:
-        """Keep a tensor on chip if that is better: then all groups between its users are one."""
+        """Keep one more tensor on chip if a cheaper mapping results.
+
+        The groups from its first to its last user are searched as one group, which then replaces
+        them.
+        """
         users = self._users[place.tensor]
         old = [g for g in self._groups if g.first <= users[-1] and users[0] < g.end]
         first, masks = old[0].first, [mask for group in old for mask in group.masks]
@@ -200,9 +209,11 @@ class GreedyStart:
     def _better(
         self, part: _NeighbouringEinsums, most_above: float = inf, fused: bool = True
     ) -> FusionGroup | None:
-        """Look for a mapping with just these tensors on chip that costs less than is known.
+        """Look for a mapping of a part with just these tensors on chip that costs less than known.
 
-        `most_above`: how far above what is known an Einsum may cost at least, relative.
+        `most_above`: by how much an Einsum's least cost may exceed its bound known before,
+        relative; else the part is given up. `fused`: with shared loops. None if there is no better
+        mapping.
         """
         end = part.first + len(part.masks)
         cost = float(f"{part.cost:.{DIGITS}g}")
@@ -219,14 +230,18 @@ class GreedyStart:
     def _searched_again(
         self, part: _NeighbouringEinsums, costs: Sequence[float], fused: bool
     ) -> JoinedMapping | None:
-        """Look for the mapping of a part equal to an earlier one whose Einsums cost so much."""
+        """Join a part equal to one searched before, with that one's costs as the limits."""
         most, least = ([cost * share for cost in costs] for share in (1 + NOISE, 1 - NOISE))
         return self._join(PartLimits(part.first, self._limits(part, most), least, part.cost, fused))
 
     def _searched_first(
         self, part: _NeighbouringEinsums, most_above: float, fused: bool
     ) -> JoinedMapping | None:
-        """Look for a mapping of a part, with little to spare above what each Einsum must cost."""
+        """Find each Einsum's least cost, then join the part a little above these costs.
+
+        None as soon as the least costs add up to no gain, or an Einsum exceeds `most_above` (see
+        _better).
+        """
         known = [self._bounds.known_least(part.first + i, m) for i, m in enumerate(part.masks)]
         start = min(part.cost, sum(known))
         if start == inf:
@@ -247,7 +262,10 @@ class GreedyStart:
     def _with_spares(
         self, part: _NeighbouringEinsums, least: Sequence[float], start: float, fused: bool
     ) -> JoinedMapping | None:
-        """Join the Einsums of a part with more and more to spare, until there is a mapping."""
+        """Join the Einsums of a part at rising cost limits, until there is a mapping.
+
+        `least`: least cost per Einsum. `start`: cost of which the limits are shares above (SPARES).
+        """
         gain = part.cost - sum(least)
         for share in SPARES:
             spare = share * start
@@ -262,7 +280,10 @@ class GreedyStart:
     def _limits(
         self, part: _NeighbouringEinsums, costs: Sequence[float]
     ) -> list[dict[OnChipChoice, CostLimit]]:
-        """Return what each Einsum may cost with the choices that keep its tensors on chip."""
+        """Return, per Einsum of a part, its cost limit by choice with the part's tensors on chip.
+
+        `costs`: the limits, joule or second.
+        """
         return [
             {
                 choice: self._bounds.limit_of_metric(cost)

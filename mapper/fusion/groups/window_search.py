@@ -1,9 +1,9 @@
 """Raise the bounds of windows of neighbouring Einsums by joining the Einsums of one at a time.
 
-The windows of the cheapest way through the workload are joined, each below a limit that rises from
-what its Einsums cost at least. Without a mapping the window costs more than the limit. Tables hold
-only what the limit of one window leaves to its Einsums, so that they stay small where a limit of
-the workload would leave each Einsum all that all windows together may cost more.
+The windows of the cheapest path through the workload are joined, each below a limit that rises from
+what its Einsums cost at least. Without a mapping the window costs more than the limit. The limit of
+one window leaves little to each of its Einsums, so that their tables of pmappings stay small; a
+limit of the workload would leave each Einsum the excess of all windows together.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ BEAM = (0.05, 0.2)  # above what a window costs at least: for a first mapping
 
 
 class WindowLimits(NamedTuple):
-    """What the Einsums of a window may cost when they are joined by themselves.
+    """Say what the Einsums of a window may cost when they are joined by themselves.
 
     `window`: which. `limits`: per Einsum, by choice of tensors on chip. `remaining`: what its later
     Einsums cost at least. `highest`: what all may cost, joule or second. `beam`: only the cheapest
@@ -42,12 +42,14 @@ class WindowLimits(NamedTuple):
 
 
 class WindowSearch:
-    """Raise the bounds of the windows on the cheapest way until joins of windows attain them.
+    """Raise the bounds of windows, until mappings attain them on the cheapest path of the workload.
 
-    `exchanged`: which tensors may stay on chip. `bounds`: of the Einsums, with windows. `join`:
-    returns the best mapping of a window within limits, or None. `incumbent`: returns what the best
-    known mapping of the workload costs. `work`: returns how many partial mappings all searches made
-    so far. `mappings`: of windows, by themselves whole mappings.
+    A window is a run of neighbouring Einsums with the tensors on chip before and behind it; a path
+    has one window per run. `exchanged`: which tensors may stay on chip. `bounds`: of the Einsums,
+    with windows. `join`: returns the best mapping of a window within limits, or None. `incumbent`:
+    returns what the best known mapping of the workload costs. `work`: returns how many partial
+    mappings all searches made so far. `mappings`: best mappings of windows that exchange nothing on
+    chip with others.
     """
 
     def __init__(
@@ -70,10 +72,10 @@ class WindowSearch:
         self.mappings: dict[Window, JoinedMapping] = {}
 
     def first(self) -> list[JoinedMapping] | None:
-        """Return a mapping of each window, fast, that together make one of the workload, or None.
+        """Find a mapping of each window fast, nothing on chip in between; None if one has none.
 
-        Nothing is on chip between windows, and only choices of tensors on chip are looked at that
-        were searched before. Raises OutOfBudget.
+        Together they are a mapping of the workload. Only choices of tensors on chip are looked at
+        that were searched before. Raises OutOfBudget.
         """
         ends = self._windows.with_nothing_between()
         mappings: list[JoinedMapping] = []
@@ -86,7 +88,7 @@ class WindowSearch:
         return mappings
 
     def _beam(self, window: Window, cost: float, rise: float) -> JoinedMapping | None:
-        """Return a mapping of a window within a limit, from its cheapest partial mappings."""
+        """Search a window up to `cost * (1 + rise)` with few partial mappings; None: none found."""
         limit = cost * (1 + rise)
         others = self._windows.others_within(window, self._bounds.costs)
         most = [{mask: limit - each for mask, each in costs.items()} for costs in others]
@@ -95,9 +97,10 @@ class WindowSearch:
         return self._join(WindowLimits(window, limits, remaining, limit, beam=True))
 
     def step(self) -> bool:
-        """Raise the bound of the window with least work; tell whether any is left to be raised.
+        """Raise the bound of one window on the cheapest path; tell if any was left to raise.
 
-        Raises OutOfBudget, and UnsupportedFeature for templates that cannot be modelled.
+        It is the one whose last search made fewest partial mappings. Raises OutOfBudget, and
+        UnsupportedFeature for templates that cannot be modelled.
         """
         path = self._windows.cheapest(self._bounds.costs)
         value = sum(each.cost for each in path)
@@ -108,9 +111,9 @@ class WindowSearch:
         return True
 
     def whole(self) -> list[JoinedMapping] | None:
-        """Return the mappings of the windows on the cheapest way, if these are one of the workload.
+        """Return the windows' mappings on the cheapest path if they make a whole mapping.
 
-        That is so if each was attained and no tensor on chip passes between windows.
+        None unless each window's bound is attained and no tensor on chip passes between windows.
         """
         path = self._windows.cheapest(self._bounds.costs)
         if any(each.window not in self.mappings or not each.attained for each in path):
@@ -118,9 +121,10 @@ class WindowSearch:
         return [self.mappings[each.window] for each in path]
 
     def improved(self, whole: JoinedMapping) -> JoinedMapping:
-        """Return a mapping of the workload with those mappings of windows in it that cost less.
+        """Return a mapping of the workload with its parts replaced by cheaper ones of windows.
 
-        A part is exchanged where neither keeps a tensor on chip at an end of the window.
+        A part is replaced only where neither the old nor the new one exchanges tensors on chip with
+        Einsums outside the window.
         """
         metric = self._bounds.metric
         for window, mapping in self.mappings.items():
@@ -133,15 +137,16 @@ class WindowSearch:
         return whole
 
     def _crossing(self, window: Window, on_chip: Places) -> frozenset[str]:
-        """Return the tensors on chip that Einsums outside a window use, too."""
+        """Return those tensors of `on_chip` that Einsums of the window and others use."""
         part = self._exchanged.part(window.first, window.end)
         return part.used_outside & {place.tensor for place in on_chip}
 
     def _raise(self, known: WindowCost, value: float) -> None:
-        """Join the Einsums of a window below a higher limit than before.
+        """Join the Einsums of a window below a higher limit than before, and set its bound.
 
-        Until one is attained, all sets of tensors on chip before and behind it are looked at
-        together that may cost no more than the limit: most tables are the same.
+        `value`: lower bound of the workload, of which the limit rises by a share. As long as no
+        mapping of the window is found, windows with other tensors on chip at its ends are searched
+        together with it: most tables are the same.
         """
         window = known.window
         rising = self._rising.setdefault(window, RisingLimit(SECOND_STEP))
@@ -171,13 +176,19 @@ class WindowSearch:
         return 0 if rising is None else rising.work
 
     def _alike(self, window: Window, limit: float) -> list[Window]:
-        """Return what is joined together: a window with all sets at its ends, or just as it is."""
+        """Return the windows to search together: those with other tensors on chip at their ends.
+
+        Only the window itself once a mapping of these Einsums attains a bound.
+        """
         if any(each.number == window.number for each in self._attained):
             return [window]
         return self._windows.within(window, limit, self._bounds.costs)
 
     def _most(self, window: Window, limit: float) -> list[dict[int, float]]:
-        """Return what each Einsum of a window may cost, by choice of tensors on chip."""
+        """Return, per Einsum of a window, what it may cost by choice of tensors on chip as bits.
+
+        That is the window's limit less the least of the window's other Einsums.
+        """
         most: list[dict[int, float]] = [{} for _ in range(window.first, window.end)]
         for each in self._alike(window, limit):
             others = self._windows.others_within(each, self._bounds.costs)
@@ -187,13 +198,13 @@ class WindowSearch:
         return most
 
     def _remaining(self, window: Window, limit: float) -> RemainingBound:
-        """Return what bounds the later Einsums of what is joined together with a window."""
+        """Return a function that bounds the later Einsums of the windows searched together."""
         return self._remaining_in(self._alike(window, limit), window)
 
     def _remaining_in(self, alike: Sequence[Window], window: Window) -> RemainingBound:
-        """Return what bounds the later Einsums of a window, by what is on chip in between.
+        """Return a function from an Einsum of a window and the set on chip behind it to a bound.
 
-        `alike`: the window with all pairs of sets at its ends that are looked at.
+        The bound is of the window's later Einsums: the least over the windows `alike`.
         """
         part = self._exchanged.part(window.first, window.end)
         seen = [
@@ -216,7 +227,7 @@ class WindowSearch:
 
 
 def _places_on_chip(mapping: JoinedMapping) -> frozenset[TensorPlace]:
-    """Return where a mapping of neighbouring Einsums keeps exchanged tensors on chip."""
+    """Return the (tensor, memory) pairs that a mapping of neighbouring Einsums keeps on chip."""
     return frozenset(
         place
         for chosen, step in zip(mapping.label.pmappings, mapping.steps, strict=True)

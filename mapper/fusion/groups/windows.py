@@ -28,10 +28,10 @@ Costs = Sequence[Mapping[int, float]]  # per Einsum, by choice of tensors on chi
 
 
 class Window(NamedTuple):
-    """Neighbouring Einsums, `first` to `end - 1`, with what is on chip before and behind them.
+    """Name a window: the Einsums `first` to `end - 1`, with the tensors on chip at its two ends.
 
-    `number`: of the window. `source`, `target`: numbers of the sets of tensors on chip before the
-    first Einsum and behind the last.
+    `number`: position of the window in the workload. `source`, `target`: numbers of the sets of
+    tensors that are on chip before the first Einsum and behind the last.
     """
 
     number: int
@@ -42,9 +42,10 @@ class Window(NamedTuple):
 
 
 class WindowCost(NamedTuple):
-    """What a window costs at least, and all others then: joule or second.
+    """Pair a window with lower bounds: `cost` of its Einsums, `others` of all other Einsums.
 
-    `attained`: some mapping of its Einsums, looked at by themselves, costs just that.
+    In joule or second. `attained`: some mapping of its Einsums, looked at by themselves, costs just
+    `cost`.
     """
 
     window: Window
@@ -54,9 +55,10 @@ class WindowCost(NamedTuple):
 
 
 def window_ends(exchanged: ExchangedTensors) -> list[int]:
-    """Return where windows end: the number of the first Einsum behind each; one: no windows pay.
+    """Return, per window, the number of the first Einsum behind it.
 
-    A window ends where few tensors pass, all of them from one Einsum to the next.
+    A window ends only where at most MOST_CROSSING tensors are live, each passed from one Einsum to
+    the next; windows have at least FEWEST_EINSUMS Einsums. One entry: the workload is not cut.
     """
     count, ends = len(exchanged.workload.einsums), [0]
     for end in range(1, count):
@@ -69,11 +71,12 @@ def window_ends(exchanged: ExchangedTensors) -> list[int]:
 
 
 class WindowBounds:
-    """Lower bounds of windows, and what they say of the workload and of each Einsum.
+    """Lower bounds of windows, and what follows for the workload and for each Einsum.
 
-    `relaxation`: what the Einsums must agree about. `ends`: of the windows. `tracked`: the places
-    of tensors that they must agree about. All methods are given what each Einsum costs at least by
-    its choice of tensors on chip, in joule or second.
+    `relaxation`: states (sets of live tensors on chip) and transitions of the Einsums. `ends`:
+    number of the first Einsum behind each window. `tracked`: the (tensor, memory) pairs about which
+    windows must agree. The argument `costs` of the methods: lower bound per Einsum by choice of
+    tensors on chip as bits, joule or second.
     """
 
     def __init__(self, relaxation: OnChipRelaxation, ends: Sequence[int]) -> None:
@@ -84,15 +87,18 @@ class WindowBounds:
         self._raised: dict[Window, tuple[float, bool]] = {}  # bound, and whether it is attained
 
     def raise_to(self, window: Window, bound: float, attained: bool) -> None:
-        """Note that no mapping of a window costs less; `attained`: one costs just that."""
+        """Set the lower bound of a window.
+
+        `attained`: some mapping of its Einsums costs just that.
+        """
         self._raised[window] = bound, attained
 
     def least_cost(self, costs: Costs) -> float:
-        """Return what the workload costs at least."""
+        """Return a lower bound of the workload: the least sum of windows that agree."""
         return float(self._tails(self._matrices(costs))[0].min())
 
     def cheapest(self, costs: Costs) -> list[WindowCost]:
-        """Return the windows, with what is on chip between them, that cost least together."""
+        """Return the cheapest path: one window per run of Einsums, agreeing where they meet."""
         matrices = self._matrices(costs)
         tails, heads = self._tails(matrices), self._heads(matrices)
         source, path = 0, list[WindowCost]()
@@ -107,7 +113,7 @@ class WindowBounds:
         return path
 
     def costs_of_others(self, costs: Costs) -> list[dict[int, float]]:
-        """Return, per Einsum and choice of tensors on chip, the least that all others cost."""
+        """Return, per Einsum and choice of tensors on chip, the least cost of all other Einsums."""
         matrices = self._matrices(costs)
         tails, heads = self._tails(matrices), self._heads(matrices)
         result: list[dict[int, float]] = []
@@ -123,7 +129,7 @@ class WindowBounds:
         return result
 
     def costs_of_later(self, costs: Costs) -> list[dict[Places, float]]:
-        """Return, per Einsum and set of tensors on chip behind it, the least cost of later ones."""
+        """Return, per Einsum and set on chip behind it, the least cost of all later Einsums."""
         tails = self._tails(self._matrices(costs))
         result: list[dict[Places, float]] = []
         for number, (first, end) in enumerate(self._spans):
@@ -136,7 +142,7 @@ class WindowBounds:
         return result
 
     def within(self, window: Window, limit: float, costs: Costs) -> list[Window]:
-        """Return a window with each pair of sets before and behind it that may cost `limit`."""
+        """Return the windows of the same Einsums whose bound is at most `limit`, over all ends."""
         matrix = self._matrices(costs)[window.number]
         pairs = np.argwhere(matrix <= limit).tolist()
         return [window._replace(source=source, target=target) for source, target in pairs]
@@ -147,21 +153,21 @@ class WindowBounds:
         return [self.with_sets(window, frozenset()) for window in windows]
 
     def cost(self, window: Window, costs: Costs) -> float:
-        """Return what a window costs at least."""
+        """Return the lower bound of a window, joule or second."""
         return float(self._matrices(costs)[window.number][window.source, window.target])
 
     def with_sets(self, window: Window, on_chip: Places) -> Window:
-        """Return a window whose sets before and behind it are of the places `on_chip`."""
+        """Return the window with those tensors at its ends that are in `on_chip`."""
         source = self._state(window.first - 1, on_chip) if window.first else 0
         return window._replace(source=source, target=self._state(window.end - 1, on_chip))
 
     def _state(self, einsum: int, on_chip: Places) -> int:
-        """Return the number of the set of live tensors behind an Einsum, of those on chip."""
+        """Return the number of the state behind an Einsum with just the tensors of `on_chip`."""
         live = frozenset[TensorPlace]().union(*self._states[einsum])
         return self._states[einsum][on_chip & live]
 
     def others_within(self, window: Window, costs: Costs) -> list[dict[int, float]]:
-        """Return, per Einsum of a window and choice, the least that the window's others cost."""
+        """Return, per Einsum of a window and choice, the least cost of its other Einsums."""
         paid = np.full(self._steps[window.first].sources, inf)
         paid[window.source] = 0.0
         result: list[dict[int, float]] = []
@@ -175,9 +181,10 @@ class WindowBounds:
     def later_within(
         self, window: Window, costs: Costs, seen: Sequence[Places]
     ) -> list[dict[Places, float]]:
-        """Return, per Einsum of a window and set on chip behind it, what its later Einsums cost.
+        """Return, per Einsum of a window, the least cost of the window's later Einsums.
 
-        `seen`: per Einsum, the places that the set is made of; others are left open.
+        By the set of tensors on chip behind the Einsum. `seen`: per Einsum, the pairs that such a
+        set is made of; over all other pairs the least is taken.
         """
         result: list[dict[Places, float]] = []
         behind = zip(range(window.first, window.end), self._remaining(window, costs), strict=True)
@@ -190,7 +197,7 @@ class WindowBounds:
         return result
 
     def _remaining(self, window: Window, costs: Costs) -> list[Floats]:
-        """Return, behind each Einsum of a window, the least still to be paid in the window."""
+        """Return, behind each Einsum of a window, the least cost of later ones in it; (states,)."""
         remaining = [np.full(self._steps[window.end - 1].targets, inf)]
         remaining[0][window.target] = 0.0
         for number in range(window.end - 1, window.first, -1):
@@ -198,7 +205,7 @@ class WindowBounds:
         return remaining[::-1]
 
     def _matrices(self, costs: Costs) -> list[Floats]:
-        """Return, per window, what it costs at least from each state to each."""
+        """Return, per window number, its lower bound by pair of ends; shape (sources, targets)."""
         matrices: list[Floats] = []
         for number, (first, end) in enumerate(self._spans):
             rows: list[Floats] = []
@@ -215,14 +222,14 @@ class WindowBounds:
         return matrices
 
     def _tails(self, matrices: Sequence[Floats]) -> list[Floats]:
-        """Return, before each window and at the end, the least that all from there on cost."""
+        """Return, before each window and at the end, the least cost of later ones; (states,)."""
         tails = [np.zeros(self._steps[-1].targets)]
         for matrix in reversed(matrices):
             tails.append((matrix + tails[-1]).min(axis=1))
         return tails[::-1]
 
     def _heads(self, matrices: Sequence[Floats]) -> list[Floats]:
-        """Return, before each window, the least that all before it cost."""
+        """Return, before each window and at the end, the least cost of earlier ones; (states,)."""
         heads = [np.zeros(1)]
         for matrix in matrices:
             heads.append((heads[-1][:, np.newaxis] + matrix).min(axis=0))

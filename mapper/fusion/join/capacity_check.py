@@ -24,8 +24,10 @@ from tilewright.mapper.searches.exact.kernels import Floats, Ints
 class _MemoryBits(NamedTuple):
     """Bits of one exchange memory, per pair of a label and a pmapping.
 
-    `kept_bits`, `peak`: of the label, shape (pairs, loops shared before). `reserved`: of the
-    pmapping, above loop 1 … n and in all, shape (pairs, loops + 1).
+    `kept_bits`: bits above each shared loop that stay. `peak`: most bits while a finished Einsum
+    ran that shares so many loops. Both of the label, shape (pairs, loops shared before).
+    `reserved`: what the pmapping reserves above loop 1, …, above loop n, and in all, shape (pairs,
+    loops + 1).
     """
 
     kept_bits: Floats
@@ -34,10 +36,11 @@ class _MemoryBits(NamedTuple):
 
 
 class _LiveBits(NamedTuple):
-    """Bits of exchanged tensors in one memory, per pair.
+    """Bits of exchanged tensors in one memory, per pair of a label and a pmapping.
 
-    `below_shared`: of live ones below all shared loops. `new_above`: of new ones above loop 1 … n.
-    `new`: of all new ones.
+    `below_shared`: of tensors written before, whose tiles stand below all shared loops; shape
+    (pairs,). `new_above`: of tensors that start to take bits with this Einsum, above loop 1, …, n;
+    shape (pairs, loops). `new`: of all of these; shape (pairs,).
     """
 
     below_shared: Floats
@@ -100,7 +103,7 @@ class EdgeCapacity:
         return fits
 
     def _memory_bits(self, number: int, label_values: Floats, pmapping: Floats) -> _MemoryBits:
-        """Return what labels and pmappings say about exchange memory `number`."""
+        """Return the columns of labels and pmappings that concern exchange memory `number`."""
         loops, shared = self._loops_before, self._shared_before
         width = len(self._edges.group.loops) + 1
         of_label = label_values[:, self._columns.head + 2 * loops * number :][:, : 2 * loops]
@@ -135,7 +138,7 @@ class EdgeCapacity:
         return np.maximum(total, peaks[:, 0]) if shared_before else total
 
     def _live_bits(self, pairs: LabelPairs, memory: str) -> _LiveBits:
-        """Return the bits of exchanged tensors in a memory."""
+        """Return the bits that exchanged tensors take in a memory, per pair."""
         edges, step = self._edges, self._join_step
         group, source = edges.group, edges.source
         tiles = self._tiles_before(pairs)
@@ -148,14 +151,16 @@ class EdgeCapacity:
         return _LiveBits(below_shared, new_above, sizes.sum(axis=1))
 
     def _tiles_before(self, pairs: LabelPairs) -> Ints:
-        """Return the tiles of the loops shared before, shape (pairs, loops)."""
+        """Return the tile below each loop that Einsums before share, in values; (pairs, loops)."""
         codes = self._codes[self._edges.nodes[pairs.edges]]
         return self._tile_codes.decode(self._edges.source.loops, codes)
 
     def _savings(self, tilings: Ints, memory: str) -> tuple[Floats, Floats]:
-        """Return the bits of a memory that an earlier Einsum already holds at the same place.
+        """Return the bits to subtract because an earlier Einsum holds the same tile there.
 
-        For what has finished, and for what runs now or later; shape (pairs, loops + 1) each.
+        Two arrays of shape (pairs, loops + 1), above loop 1, …, n and in all: what to subtract
+        while finished Einsums run, and while this or a later one runs. `tilings`: per pair the
+        number of the tiling.
         """
         group = self._edges.group
         tiles = group.tiles[tilings]
@@ -167,7 +172,10 @@ class EdgeCapacity:
         return finished, running
 
     def _widening_bits(self, pairs: LabelPairs, memory: str) -> Floats:
-        """Return the bits that kept tensors take more from now on, shape (pairs, loops + 1)."""
+        """Return by how many bits tensors kept in a memory grow, as this Einsum sees wider values.
+
+        Above loop 1, …, above loop n, and in all; shape (pairs, loops + 1).
+        """
         edges = self._edges
         total = np.zeros((len(pairs.edges), len(edges.group.loops) + 1))
         tiles = self._tiles_before(pairs)

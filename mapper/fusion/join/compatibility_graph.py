@@ -149,7 +149,7 @@ def build_graph(
 
 
 class _JoinInput(NamedTuple):
-    """One Einsum to join."""
+    """The Einsum to be joined next: its number and step, codes of tile shapes, the budget."""
 
     number: int
     step: JoinStep
@@ -160,7 +160,11 @@ class _JoinInput(NamedTuple):
 def _edges_of_step(
     source: _JoinInput, nodes: Codes, costs: Costs, limits: JoinLimits
 ) -> tuple[Edges, ...]:
-    """Return the edges of one step; instead of numbers of target nodes they have their codes."""
+    """Return the edges through one Einsum, with codes of the target nodes instead of their numbers.
+
+    `nodes`: per compatibility the codes of the nodes before. `costs`: least cost up to each of
+    them. Edges that exceed the limits together with the least cost of later Einsums are left out.
+    """
     number, step, tile_codes, budget = source
     index = _index_groups(step)
     group_codes = {id(group): tile_codes.encode(group) for group in step.groups}
@@ -188,7 +192,7 @@ def _edges_of_step(
 
 
 def _on_chip_after(step: JoinStep, target: Compatibility) -> frozenset[TensorPlace]:
-    """Return the live tensors that are on chip after a step."""
+    """Return the (tensor, memory) pairs of live tensors that are on chip behind a step."""
     pairs = zip(step.live_after, target.depths, strict=True)
     return frozenset(place for place, depth in pairs if depth >= 0)
 
@@ -196,7 +200,11 @@ def _on_chip_after(step: JoinStep, target: Compatibility) -> frozenset[TensorPla
 def _index_groups(
     step: JoinStep,
 ) -> dict[tuple[tuple[int, ...], tuple[LoopName, ...]], list[PmappingGroup]]:
-    """Index the groups by the depths of the tensors that they read, and by their first loops."""
+    """Index the groups of an Einsum by what a compatibility before it must have to match.
+
+    Keys: (loops above each tensor that the Einsum reads, first loops of the group); a group stands
+    under each number of first loops that may be shared.
+    """
     index: dict[tuple[tuple[int, ...], tuple[LoopName, ...]], list[PmappingGroup]] = {}
     for group in step.groups:
         depths = tuple(group.depths[tensor.position] for tensor in step.read)
@@ -206,7 +214,7 @@ def _index_groups(
 
 
 def _reached_nodes(edges: Sequence[Edges], costs: Costs) -> tuple[Codes, Costs]:
-    """Return the nodes after a step, and the least cost of a way to each."""
+    """Return the nodes that edges lead to, as sorted codes, and the least cost up to each."""
     target_codes: dict[Compatibility, list[Ints]] = {}
     for bundle in edges:
         target_codes.setdefault(bundle.target, []).append(bundle.target_nodes)
@@ -220,12 +228,15 @@ def _reached_nodes(edges: Sequence[Edges], costs: Costs) -> tuple[Codes, Costs]:
 
 
 def _with_node_numbers(edges: Edges, codes: Ints) -> Edges:
-    """Replace the codes of target nodes by their numbers."""
+    """Replace the codes of target nodes by their positions in the sorted list `codes`."""
     return replace(edges, target_nodes=np.searchsorted(codes, edges.target_nodes))
 
 
 def _remaining_costs(edges: Sequence[Sequence[Edges]], codes: Sequence[Codes]) -> tuple[Costs, ...]:
-    """Return the least remaining cost of each node; energy and latency each take their own way."""
+    """Return, before each Einsum, the least cost from each node to the end; arrays (nodes, 2).
+
+    Energy and latency each take their own best path.
+    """
     remaining = [{target: np.zeros((len(nodes), 2)) for target, nodes in codes[-1].items()}]
     for number in range(len(edges) - 1, -1, -1):
         costs_of_sources = {
@@ -270,7 +281,10 @@ def joined_compatibility(
 def _waiting_tensors(
     step: JoinStep, source: Compatibility, group: PmappingGroup, depths: tuple[int, ...]
 ) -> frozenset[int]:
-    """Return the numbers of live tensors on chip that take no bits yet: copies do not hold them."""
+    """Return the numbers of live tensors on chip that take no bits until their next user runs.
+
+    Copies pass them on without holding them. `depths`: loops above each live tensor, -1: off chip.
+    """
     waiting: set[int] = set()
     for number, (live, position) in enumerate(step.carried):
         waited = live is None or live in source.waiting
@@ -283,9 +297,10 @@ def _waiting_tensors(
 def _outermost_tensors(
     step: JoinStep, source: Compatibility, group: PmappingGroup, depths: tuple[int, ...]
 ) -> frozenset[str] | None:
-    """Return what the Einsums in the shared loops have in the outermost memory.
+    """Return the tensors that the Einsums in the shared loops use in the outermost memory.
 
-    None if it has no capacity for that, and for what is there between earlier and later Einsums.
+    `depths`: loops above each tensor live behind the step, -1: off chip. None if they do not fit
+    there beside the tensors that pass from earlier to later Einsums.
     """
     if step.outermost_capacity is None:
         return frozenset()
@@ -298,7 +313,11 @@ def _outermost_tensors(
 
 
 def _depth_after(carried: CarriedTensor, source: Compatibility, group: PmappingGroup) -> int:
-    """Return the number of loops above a tensor that is live after a step."""
+    """Return the number of loops above a tensor that is live behind a step.
+
+    -1 if it is not on chip. That is as the Einsum's group has it, or as it was before if the Einsum
+    does not use it.
+    """
     if carried.position is not None:
         return group.depths[carried.position]
     assert carried.live is not None
@@ -308,9 +327,10 @@ def _depth_after(carried: CarriedTensor, source: Compatibility, group: PmappingG
 def _pending_tiles(
     step: JoinStep, source: Compatibility, group: PmappingGroup, shared_loops: int
 ) -> tuple[PendingTile, ...] | None:
-    """Return what is held of contested tensors after a step that shares so many loops.
+    """Return which contested tensors are held above loops that later Einsums may share.
 
-    None if users above one loop disagree about a place.
+    `shared_loops`: number of loops of the compatibility behind the step. Only tensors that a later
+    Einsum uses. None if two Einsums hold one at different places below the same loops.
     """
     new_tiles = step.held_tiles(group)
     pending: dict[TensorPlace, PendingTile] = {}

@@ -86,7 +86,8 @@ class GraphBuilder:
     ) -> list[PmappingTable]:
         """Return the tables of one Einsum, one per compute and set of tensors on chip.
 
-        `agreed`: the tiles of tensors on chip that Einsums have whose tables were made before.
+        `limits`: what it may cost with each choice. `agreed`: the tiles of tensors on chip that
+        Einsums have whose tables were made before; pmappings with other tiles are not made.
         """
         return [
             self._builder.table(

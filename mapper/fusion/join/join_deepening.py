@@ -93,7 +93,7 @@ def _keeps_nothing_on_chip(choice: OnChipChoice) -> bool:
 def _unfused(
     limits: Sequence[Mapping[OnChipChoice, CostLimit]],
 ) -> list[dict[OnChipChoice, CostLimit]]:
-    """Return the limits of choices that keep nothing on chip."""
+    """Return the limits of those choices, per Einsum, that keep nothing on chip."""
     return [
         {choice: limit for choice, limit in of_einsum.items() if choice.mask == 0}
         for of_einsum in limits
@@ -201,7 +201,10 @@ class JoinSearch:
             yield energy, self._graph_below(bounds, (energy, inf))
 
     def _graph_below(self, bounds: EinsumBounds, limit: EnergyLatency) -> CompatibilityGraph | None:
-        """Return the graph of all mappings that cost no more than `limit`."""
+        """Return the graph of all mappings within `limit` (energy, latency).
+
+        None if there are none.
+        """
         pmapping_filter = PmappingFilter(CostLimit(), self.problem.counts_capacity)
         return self._graphs.graph(
             bounds.cost_limits(limit), bounds.join_limits(limit), pmapping_filter
@@ -231,7 +234,7 @@ class JoinSearch:
         )
 
     def _search(self) -> None:
-        """Raise the bounds, then the limit, until the incumbent meets the lower bound."""
+        """Raise bounds of Einsums, then of windows, then the limit until the best is proven."""
         bounds = EinsumBounds(self.problem, self._builder, self._report_bounds, self._estimate)
         self._bounds = bounds
         self._take_lower_bound(bounds)
@@ -262,22 +265,22 @@ class JoinSearch:
             is_first = False
 
     def _take_lower_bound(self, bounds: EinsumBounds) -> None:
-        """Set the lower bound of the value from those of the Einsums."""
+        """Compute the lower bound of the objective anew from the bounds of the Einsums."""
         self._least_costs = self._ceilings.raised(bounds.least_costs)
         self._lower_bound = min(self._ceilings.value(self._least_costs), self._best.value)
 
     @property
     def _work(self) -> int:
-        """What takes the time: partial mappings of Einsums and of the workload, and pmappings."""
+        """Measure of the work so far: labels, pmappings, and nodes and edges of graphs."""
         return self.statistics.labels + self._builder.pmappings + self._graphs.size
 
     @property
     def _is_proven(self) -> bool:
-        """Whether the incumbent meets the lower bound."""
+        """Whether the value of the best mapping equals the lower bound, up to rounding."""
         return self._best.value <= self._lower_bound * (1 + EQUAL)
 
     def _raise_bounds(self, bounds: EinsumBounds) -> None:
-        """Raise the bounds; on the way, find a mapping that keeps nothing on chip."""
+        """Raise the bounds of the Einsums; look for a first mapping on the way."""
         if self._best.value < inf and not self.problem.by_cost:
             bounds.start_all()
             if not self._is_below_incumbent(bounds) or self._strategy.ties_are_few:
@@ -294,14 +297,17 @@ class JoinSearch:
 
     @property
     def _needs_start(self) -> bool:
-        """Whether there is no mapping, or under a budget one of little energy, far too slow."""
+        """Whether a good first mapping has to be found: there is none, or it is far off.
+
+        The second concerns searches for latency under a budget that start from the least energy.
+        """
         if self._best.mapping is None:
             return True
         is_other = self.problem.by_cost and self.problem.objective == "latency"
         return is_other and self._best.value > (1 + CLOSE) * self._lower_bound
 
     def _raise_all(self, bounds: EinsumBounds) -> None:
-        """Raise the bounds of all choices of tensors on chip, as far as the incumbent asks for."""
+        """Raise the bounds of the choices that the best mapping's value leaves in play."""
         if self.problem.by_cost:
             bounds.raise_cheapest(self._incumbent_ceilings)
             return
@@ -310,7 +316,10 @@ class JoinSearch:
             bounds.raise_bounds(lambda _: True, self._incumbent_ceilings, 1)
 
     def _raise_windows(self, bounds: EinsumBounds) -> None:
-        """Raise the bound of the workload by joins of windows of it; take what they find."""
+        """Raise the lower bound by joining windows of Einsums; keep better mappings found.
+
+        Nothing is done in searches that are small, or cannot be cut into windows.
+        """
         exchanged = self.problem.exchanged
         ends = window_ends(exchanged)
         if len(ends) == 1 or self._is_proven or not self._strategy.uses_windows:
@@ -335,9 +344,9 @@ class JoinSearch:
             self._take(joined(mappings))
 
     def _solve_narrowed(self) -> None:
-        """Find a good mapping fast: with a few placements of each Einsum, within few labels.
+        """Find a good mapping fast: search a few placements of each Einsum, with few labels.
 
-        Its value then limits what is searched.
+        Its value then limits the search proper.
         """
         narrowed = self.problem.with_few_placements(self._strategy.few_templates)
         budget = self._budget.share(NARROWED_SHARE)
@@ -358,15 +367,15 @@ class JoinSearch:
         self._budget.check()
 
     def _estimate(self, choice: OnChipChoice) -> float:
-        """Return what the best mapping with few placements of an Einsum costs, if it is known."""
+        """Return what an equal choice cost in the search with few placements; inf if not known."""
         if self._narrowed is None or self._narrowed._bounds is None:
             return inf
         return self._narrowed._bounds.attained_by(choice)
 
     def _search_narrowed(self, bounds: EinsumBounds) -> None:
-        """Find mappings from the cheapest pmapping per tile shape.
+        """Find mappings among few placements: tensors on chip all at once, or one by one.
 
-        All tensors are kept on chip, or one after the other.
+        At each tile shape only the cheapest pmapping is looked at.
         """
         if GreedyStart(self.problem, bounds, self._joins.of_part, self._take).run():
             return
@@ -381,8 +390,9 @@ class JoinSearch:
     def _solve_beam(self, bounds: EinsumBounds) -> None:
         """Find a mapping fast, from the cheapest pmapping per tile shape.
 
-        Looked at are choices of tensors on chip, and pmappings, that may be part of a mapping a
-        little above the lower bound of the workload, and cost no more than twice the least.
+        Choices of tensors on chip and pmappings are looked at only if they may be in a mapping a
+        little above the lower bound of the workload, and cost at most BEAM_SLACK above their own
+        bound.
         """
         pmapping_filter = PmappingFilter(CostLimit(), beam=True)
         start, value = float(self.problem.value_bound(*bounds.least_costs)), self._best.value
@@ -403,7 +413,10 @@ class JoinSearch:
         return lower_bound * (1 + EQUAL) < self._best.value
 
     def _report_bounds(self, least_costs: EnergyLatency) -> None:
-        """Report the lower bound of the value from lower bounds of energy and latency."""
+        """Report progress: the best value, and the lower bound that follows from `least_costs`.
+
+        `least_costs`: lower bounds of energy and latency.
+        """
         lower_bound = self._ceilings.value(least_costs)
         self._report(self._best.value, max(lower_bound, self._lower_bound))
 
@@ -416,10 +429,10 @@ class JoinSearch:
         )
 
     def _solve_below(self, limit: float, bounds: EinsumBounds, first: bool) -> None:
-        """Look for a mapping of value `limit` or less, better than the incumbent.
+        """Look for a mapping of value `limit` or less that is better than the best one.
 
-        At few mappings without shared loops first, at all in the end. `first`: the limit is the
-        lower bound.
+        First among the fewest mappings, such as those without shared loops. `first`: the limit is
+        the lower bound.
         """
         for fused, representatives in self._strategy.passes(first, self._started_by_beam):
             highest = min(limit, self._best.value)
@@ -431,7 +444,7 @@ class JoinSearch:
                 return
 
     def _solve_graph(self, graph: CompatibilityGraph | None, highest: float) -> None:
-        """Pass labels; keep the best mapping of value `highest` or less."""
+        """Search a graph; keep its best mapping if its value is at most `highest`."""
         best = self._joins.best_of(graph, self.problem.value, highest)
         if best is not None:
             self._take(best)
@@ -442,5 +455,8 @@ class JoinSearch:
             self._report(self._best.value, self._lower_bound)
 
     def _incumbent_ceilings(self, least_costs: EnergyLatency) -> EnergyLatency:
-        """Return the ceilings below the incumbent, given what all Einsums cost at least."""
+        """Return the most energy and latency of a mapping as good as the best one.
+
+        `least_costs`: lower bounds of both for the workload.
+        """
         return self._ceilings.within(self._best.value, least_costs)

@@ -79,7 +79,10 @@ class WholeLabel:
 
 
 class _StepOrigins(NamedTuple):
-    """Where the labels after a step come from, over all compatibilities, and what they share."""
+    """Per label behind a step: its origins, and how many loops it shares with the next Einsum.
+
+    `origins`: as in JoinLabels. Labels of all compatibilities in one list; shape (labels, …).
+    """
 
     origins: Ints
     shared_loops: Ints
@@ -141,7 +144,10 @@ class LabelPass:
         return WholeLabel(energy, latency, tuple(reversed(pmappings)), tuple(usage))
 
     def _step(self, number: int, front: Front, prunable: PruneTest) -> Front:
-        """Join one Einsum to all labels."""
+        """Join one Einsum to the labels of all compatibilities; return the labels behind it.
+
+        `number`: of the Einsum. `front`: labels before it, by compatibility. `prunable`: as in run.
+        """
         step, remaining = self._graph.steps[number], self._graph.remaining[number + 1]
         group_numbers = {id(group): place for place, group in enumerate(step.groups)}
         first_numbers = dict(zip(front, _first_numbers(front), strict=True))
@@ -173,7 +179,7 @@ def _step_origins(front: Front) -> _StepOrigins:
 
 
 def _first_numbers(front: Front) -> list[int]:
-    """Return the number of the first label of each compatibility, counted over all."""
+    """Return, per compatibility, the number of its first label, counted over all in order."""
     counts = [len(labels.nodes) for labels in front.values()]
     return np.cumsum([0, *counts[:-1]]).tolist() if counts else []
 
@@ -193,7 +199,10 @@ def undominated_labels(pieces: Sequence[JoinLabels]) -> JoinLabels:
 
 
 class _EdgeJoin:
-    """What the edges between two compatibilities do to labels."""
+    """Joins labels of one compatibility to pmappings along the edges to another one.
+
+    `number`: of the Einsum joined. `columns`: of a label.
+    """
 
     def __init__(
         self, graph: CompatibilityGraph, number: int, edges: Edges, columns: LabelColumns
@@ -207,7 +216,7 @@ class _EdgeJoin:
     def pieces(
         self, labels: JoinLabels, remaining: Floats, prunable: PruneTest
     ) -> Iterator[JoinLabels]:
-        """Yield the labels that fit and may lead somewhere, some at a time.
+        """Yield the joined labels that fit and are not prunable, in pieces of limited size.
 
         `remaining`: least remaining cost of the target nodes. Origins count within the source.
         """
@@ -220,7 +229,10 @@ class _EdgeJoin:
     def _pairs(
         self, labels: JoinLabels, remaining: Floats, prunable: PruneTest
     ) -> Iterator[LabelPairs]:
-        """Yield the pairs that may lead somewhere, some at a time."""
+        """Yield pairs of a label and a pmapping along the edges, in pieces.
+
+        Prunable ones are left out.
+        """
         edges, group = self._edges, self._edges.group
         begin = np.searchsorted(labels.nodes, edges.nodes)
         end = np.searchsorted(labels.nodes, edges.nodes, side="right")
@@ -246,7 +258,10 @@ class _EdgeJoin:
     def _pairs_worth(
         self, labels: JoinLabels, pairs: LabelPairs, ahead: Floats, prunable: PruneTest
     ) -> Ints:
-        """Return the numbers of the pairs that may lead somewhere, as their costs show."""
+        """Return the positions of pairs not prunable by energy, latency and known usages.
+
+        `ahead`: per edge the least remaining cost behind it.
+        """
         used = labels.values[pairs.labels, METRICS : self._columns.n_measures]
         cost = labels.values[pairs.labels, :METRICS]
         cost = cost + self._edges.group.values[pairs.pmappings, :METRICS]
@@ -254,13 +269,13 @@ class _EdgeJoin:
         return np.flatnonzero(~prunable(*cost.T, *used.T))
 
     def _unpruned(self, joined: JoinLabels, remaining: Floats, prunable: PruneTest) -> JoinLabels:
-        """Return the labels that may lead somewhere, now that their usages are known."""
+        """Return the joined labels that are not prunable, now that their usages are known."""
         cost = joined.values[:, :METRICS] + remaining[joined.nodes]
         used = joined.values[:, METRICS : self._columns.n_measures]
         return joined.select(np.flatnonzero(~prunable(*cost.T, *used.T)))
 
     def _joined_labels(self, labels: JoinLabels, pairs: LabelPairs) -> JoinLabels:
-        """Return the labels of the pairs that fit."""
+        """Return the labels that the pairs make, without those that exceed a capacity."""
         edges = self._edges
         label_values = labels.values[pairs.labels]
         pmapping = edges.group.values[pairs.pmappings]
@@ -274,7 +289,10 @@ class _EdgeJoin:
         return joined.select(np.flatnonzero(fits))
 
     def _put_usages(self, values: Floats, label_values: Floats, pmapping: Floats) -> None:
-        """Put the usages into labels that pmappings and the outermost memory decide."""
+        """Fill in the usage of private memories and of the outermost memory in joined labels.
+
+        `values`: rows of the joined labels. `label_values`, `pmapping`: rows that are joined.
+        """
         usage = self._columns.usage
         last = METRICS + len(usage.private)
         private = slice(METRICS, last)
@@ -296,14 +314,17 @@ class _EdgeJoin:
 
 
 def _least_measures(labels: JoinLabels, begin: Ints, width: int) -> Floats:
-    """Return the least of the first columns, for nodes whose first labels are given."""
+    """Return, for some nodes, the least of each of the first `width` columns over their labels.
+
+    `begin`: number of each node's first label.
+    """
     first = np.unique(labels.nodes, return_index=True)[1]
     least_values = np.minimum.reduceat(labels.values[:, :width], first, axis=0)
     return least_values[np.searchsorted(first, begin)]
 
 
 def _slices(counts: Ints) -> Iterator[slice]:
-    """Cut a list of counts into slices of about MAX_PAIRS in all."""
+    """Cut a list into slices whose `counts` sum up to about MAX_PAIRS each."""
     total = np.cumsum(counts)
     first = 0
     while first < len(counts):
@@ -314,6 +335,10 @@ def _slices(counts: Ints) -> Iterator[slice]:
 
 
 def _repeat_edges(edges: Ints, counts: Ints) -> tuple[Ints, Ints]:
-    """Repeat each edge; return the edges and the place of each entry among those of its edge."""
+    """Repeat each edge as often as `counts` says.
+
+    Return the repeated edges, and for each entry its number among those of its edge. Example: edges
+    (5, 7), counts (2, 1): (5, 5, 7) and (0, 1, 0).
+    """
     starts = np.repeat(np.cumsum(counts) - counts, counts)
     return np.repeat(edges, counts), np.arange(len(starts)) - starts

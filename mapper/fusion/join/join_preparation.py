@@ -263,7 +263,7 @@ class JoinStep:
         return {place: self._held_tile(place, held_tensors.get(place)) for place in places}
 
     def _held_tile(self, place: TensorPlace, tensor: HeldTensor | None) -> HeldTile:
-        """Return the tile of one contested tensor, none if it is not held."""
+        """Return what is held of one contested tensor; `tensor`: None if it is not held."""
         extent = self.contested_extents[place]
         if tensor is None:
             return SeparateTiles() if self.counts_exchanged_loops else SharedTile()
@@ -340,7 +340,10 @@ def join_steps(
 
 
 class _TensorFlow(NamedTuple):
-    """The exchanged tensors that one Einsum reads, passes on and writes, as in JoinStep."""
+    """The live tensors that an Einsum reads, those live behind it, and positions of those written.
+
+    The fields are those of JoinStep.
+    """
 
     read: tuple[ReadTensor, ...]
     carried: tuple[CarriedTensor, ...]
@@ -352,7 +355,7 @@ def _tensor_flow(
     live_before: Sequence[TensorPlace],
     live_after: Sequence[TensorPlace],
 ) -> _TensorFlow:
-    """Number the tensors among what is live and in the boundary of an Einsum."""
+    """Number the tensors of an Einsum among its places and among those live around it."""
     position = {place: i for i, place in enumerate(boundary)}
     live_number = {place: i for i, place in enumerate(live_before)}
     return _TensorFlow(
@@ -363,12 +366,15 @@ def _tensor_flow(
 
 
 def _contested_later(exchanged: ExchangedTensors, number: int) -> frozenset[str]:
-    """Return the contested tensors that an Einsum after Einsum `number` uses."""
+    """Return the contested tensors that some Einsum behind number `number` uses."""
     return frozenset(t for t in exchanged.contested if exchanged.users[t][-1] > number)
 
 
 class _ExtentTracker:
-    """Follows the extents of exchanged tensors, in the width of the last Einsum that used each."""
+    """Keeps the size of each exchanged tensor as a function of tile shapes, Einsum by Einsum.
+
+    Values have the width that the last Einsum so far sees.
+    """
 
     def __init__(self, exchanged: ExchangedTensors, tables: Sequence[Tables]) -> None:
         self._exchanged = exchanged
@@ -377,19 +383,19 @@ class _ExtentTracker:
         self.current: dict[TensorPlace, Extent] = {}
 
     def of(self, places: Iterable[TensorPlace]) -> tuple[Extent, ...]:
-        """Return the current extents of some tensors."""
+        """Return the present sizes of the tensors at some places, as functions of tile shapes."""
         return tuple(self.current[place] for place in places)
 
     def pass_einsum(self, tables: Tables) -> None:
-        """Give the boundary of the next Einsum the widths that it sees."""
+        """Give the exchanged tensors of the next Einsum the widths that it sees."""
         for place in tables[0].boundary:
             width = max(table.widths[place] for table in tables)
             self.current[place] = self._in_values[place].with_width(width)
 
     def contested(self, number: int, tables: Tables) -> dict[TensorPlace, Extent]:
-        """Return the extents of contested tensors that Einsum `number` uses.
+        """Return the sizes of an Einsum's contested tensors, as functions of tile shapes.
 
-        They have width 0 where their tiles do not matter to later Einsums.
+        They have width 0 where later Einsums need not know their tiles.
         """
         names = self._exchanged.loop_names[number]
         extents: dict[TensorPlace, Extent] = {}
@@ -402,7 +408,7 @@ class _ExtentTracker:
         return extents
 
     def max_widths(self, places: Iterable[TensorPlace]) -> dict[TensorPlace, float]:
-        """Return the most bits per value that any Einsum sees; 0 where it does not matter."""
+        """Return the most bits per value at each place, over Einsums; 0 if tiles are not shared."""
         shared = self._exchanged.shares_tiles
         return {place: self._max_widths[place] if shared else 0.0 for place in places}
 
@@ -417,7 +423,7 @@ def _max_widths(tables: Iterable[PmappingTable | CopyTable]) -> Mapping[TensorPl
 
 
 def _tensors_passing(exchanged: ExchangedTensors, number: int) -> frozenset[str]:
-    """Return the tensors of the outermost memory that Einsums before and after this one use."""
+    """Return the tensors that cannot be on chip and are used before and after Einsum `number`."""
     users = exchanged.users
     off_chip = (t for t in exchanged.workload.tensors if t not in exchanged.exchangeable)
     return frozenset(t for t in off_chip if users[t][0] < number < users[t][-1])
@@ -426,7 +432,10 @@ def _tensors_passing(exchanged: ExchangedTensors, number: int) -> frozenset[str]
 def _exchanged_extents(
     exchanged: ExchangedTensors, tables: Sequence[PmappingTable | CopyTable]
 ) -> Mapping[TensorPlace, Extent]:
-    """Return the extents of the exchanged tensors in values, as all users together see them."""
+    """Return the size of each exchanged tensor in values: the largest tile that any user sees.
+
+    As functions of the tile shapes, by (tensor, memory).
+    """
     extents: dict[TensorPlace, Extent] = {}
     for table, names in zip(tables, exchanged.loop_names, strict=True):
         for place in table.boundary:
@@ -438,7 +447,7 @@ def _exchanged_extents(
 def _with_extents(
     table: PmappingTable | CopyTable, extents: Mapping[TensorPlace, Extent]
 ) -> PmappingTable | CopyTable:
-    """Give the tensors that Einsums see in different sizes the largest of these."""
+    """Return the table with the sizes of exchanged tensors as the largest that any user sees."""
     changed = [(i, p) for i, p in enumerate(table.boundary) if len(extents[p].views) > 1]
     if not changed:
         return table
@@ -453,7 +462,7 @@ def _with_extents(
 
 
 class TileCodes:
-    """Number the tile shapes of lists of loops: one number for the tiles of all loops of a list.
+    """Code the tile shapes of a list of loops as one integer.
 
     Each loop has the same number of bits, the outermost one the lowest bits, so that lists which
     begin alike have equal low bits. `steps`: the Einsums in whose mappings the tiles occur. Raises

@@ -1,4 +1,4 @@
-"""Which steps a search of a whole workload takes, by its problem and budget."""
+"""Decide which steps a search of a whole workload takes, by its objective, size and budget."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ LEAST_TEMPLATES, MOST_TEMPLATES = 4, 60  # of an Einsum and a choice of tensors 
 
 
 class JoinPass(NamedTuple):
-    """Which mappings are looked at: with shared loops, and only with few pmappings."""
+    """Say which mappings a pass looks at: `fused`, with shared loops; `representatives`, few.
+
+    Few: of pmappings that agree in energy, capacity and lanes only one.
+    """
 
     fused: bool
     representatives: bool
@@ -26,16 +29,19 @@ class JoinPass(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class JoinStrategy:
-    """Decides which steps a search takes. `problem`: the workload; `budget`: its limits."""
+    """Decides which steps a search of a workload takes.
+
+    `problem`: the workload and the objective. `budget`: the limits of the search.
+    """
 
     problem: FusedProblem
     budget: Budget
 
     @property
     def starts_small(self) -> bool:
-        """Whether a good mapping is looked for first: a budget may end the search at any time.
+        """Whether a good mapping is looked for fast before the search proper.
 
-        Without a budget only a large search starts so.
+        So if there is a budget, which may end the search at any time, or if the search is large.
         """
         if self.problem.is_narrowed or self.problem.ties is not None:
             return False
@@ -43,7 +49,7 @@ class JoinStrategy:
 
     @property
     def few_templates(self) -> int:
-        """Templates of each Einsum and choice of tensors on chip, for a search that starts small.
+        """Templates per Einsum and choice of tensors on chip that the fast first search looks at.
 
         A template is a mapping without its loops.
         """
@@ -59,12 +65,18 @@ class JoinStrategy:
 
     @property
     def raises_latency(self) -> bool:
-        """Whether bounds of the latency are raised, too, after those of the energy."""
+        """Whether bounds of the latency are raised after those of the energy.
+
+        Only for the energy-delay product of many Einsums.
+        """
         return self.problem.objective == "edp" and self.has_many_einsums
 
     @property
     def uses_windows(self) -> bool:
-        """Whether the search is large, and costs of windows add up to those of the workload."""
+        """Whether bounds of windows of neighbouring Einsums are raised.
+
+        Only in a large search for energy or latency whose parts can be searched on their own.
+        """
         problem = self.problem
         is_additive = problem.objective in ("energy", "latency") and problem.ties is None
         is_bound = is_additive and problem.counts_capacity
@@ -72,10 +84,10 @@ class JoinStrategy:
 
     @property
     def ties_are_few(self) -> bool:
-        """Whether ties are broken among few pmappings.
+        """Whether the search breaks ties and few pmappings can be as good as the best.
 
-        Of equal latency there are many, if many Einsums together leave each Einsum far more energy
-        than it can be better by.
+        With equal energy there are few. With equal latency there are many if many Einsums leave
+        each one far more energy than it can be better by.
         """
         if self.problem.ties is None:
             return False
@@ -83,15 +95,15 @@ class JoinStrategy:
 
     @property
     def has_many_einsums(self) -> bool:
-        """Whether many Einsums other than copies are solved."""
+        """Whether there are at least MANY_EINSUMS Einsums that are not copies."""
         solved = [entry for entry in self.problem.einsums if not isinstance(entry, CopyTable)]
         return len(solved) >= MANY_EINSUMS
 
     def passes(self, is_first: bool, has_good_mapping: bool) -> Iterator[JoinPass]:
         """Yield which mappings are looked at below one limit, one pass after the other.
 
-        `is_first`: the limit is the lower bound. `has_good_mapping`: from a search that started
-        small.
+        `is_first`: the limit is the lower bound. `has_good_mapping`: one from the fast first
+        search.
         """
         attained = is_first and self.problem.objective == "latency" and self.problem.ties is None
         for representatives in (True, False) if attained else (False,):
@@ -102,9 +114,9 @@ class JoinStrategy:
 
     @property
     def _is_large(self) -> bool:
-        """Whether an Einsum has so many placements and tile shapes that to start small pays.
+        """Whether some Einsum has many placements times tile shapes (LARGE).
 
-        A search with little work before it goes straight on.
+        False in the fast first search, and in a trial of limited work.
         """
         if self.problem.is_narrowed or self.budget.work is not None:
             return False

@@ -1,4 +1,4 @@
-"""The best mapping so far of a search of a whole workload."""
+"""Keep the best mapping found so far (the incumbent) in a search of a whole workload."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from tilewright.mapper.fusion.join.join_pmappings import WholeLabel
 
 
 class JoinedIncumbent:
-    """Keeps the best mapping of a workload.
+    """Keeps the best mapping of a workload found so far.
 
     `problem`: the workload and the objective. `mapping`: the mapping; None if there is none.
-    `history`: all that were the best at their time, which may be better by another metric.
+    `history`: all mappings that were the best for a time; they may be better by another metric.
     """
 
     def __init__(self, problem: FusedProblem) -> None:
@@ -24,7 +24,10 @@ class JoinedIncumbent:
 
     @property
     def value(self) -> float:
-        """Its value of the objective; without one, what a mapping has to be better than, or inf."""
+        """The objective's value of the best mapping.
+
+        Without a mapping: inf; in a search for ties, the value that a mapping must be below.
+        """
         if self.mapping is None:
             return inf if self._problem.ties is None else self._problem.ties.known_value
         return float(self._problem.value(*self.mapping.label.measures))
@@ -38,10 +41,10 @@ class JoinedIncumbent:
         return True
 
     def _is_better(self, label: WholeLabel, known: WholeLabel) -> bool:
-        """Tell whether a label is better than the known one, or as good with a better metric.
+        """Tell whether `label` is better than `known`, or as good with less of the other metric.
 
-        Few pmappings may miss the best of several equal ones, so an equal mapping can be worse in
-        the other metric: energy, or latency if energy is minimized.
+        The other metric: latency if energy is minimized, else energy. A fast search may miss the
+        best of several equal mappings.
         """
         value, incumbent = float(self._problem.value(*label.measures)), self.value
         if value < incumbent * (1 - EQUAL):

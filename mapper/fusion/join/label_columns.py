@@ -1,4 +1,4 @@
-"""Which columns the labels of the join have, and pairs of labels with the pmappings that follow.
+"""Say which columns the labels of the join have; pair labels with the pmappings that follow.
 
 Columns of a label: energy (joule), latency (second), usages that are measured (bits), two for the
 outermost memory if its usage counts, and per exchange memory the bits above each shared loop that

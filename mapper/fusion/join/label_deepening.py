@@ -85,7 +85,7 @@ class LabelDeepening:
         return LabelOutcome(None, highest, None, self._pass.labels)
 
     def _best_within_limit(self) -> WholeLabel | None:
-        """Return the best label not above the limit."""
+        """Run one pass; return the best whole mapping not above the limit, None without any."""
         measures = self._pass.run(self._exceeds_limit)
         if not len(measures):
             return None

@@ -49,10 +49,10 @@ class PartJoins:
         return None if outcome.best is None else JoinedMapping(outcome.best, graph.steps)
 
     def of_part(self, part: PartLimits) -> JoinedMapping | None:
-        """Return the best mapping of neighbouring Einsums from the cheapest pmappings, if any.
+        """Return the best mapping of a part's Einsums within its limits, if any.
 
-        A pmapping is the mapping of one Einsum within the whole; the cheapest is that of a tile
-        shape.
+        Per tile shape only the cheapest pmapping (mapping of one Einsum within the whole) is looked
+        at.
         """
 
         def remaining(number: int, _: frozenset[TensorPlace]) -> EnergyLatency:
@@ -77,7 +77,7 @@ class PartJoins:
 
     @property
     def _value(self) -> ValueFunction:
-        """The metric that parts add up in: latency, else energy."""
+        """The objective that parts are joined for: latency if it is minimized, else energy."""
         return OBJECTIVE_VALUES["latency" if self._is_latency else "energy"]
 
     def _join_limits(self, highest: float, remaining: RemainingBound) -> JoinLimits:

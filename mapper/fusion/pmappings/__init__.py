@@ -1,1 +1,1 @@
-"""Pmappings of one Einsum: loops above its exchanged tensors, and the best mapping below them."""
+"""Make the pmappings of one Einsum: fused loops above exchanged tensors, the best below them."""

@@ -1,6 +1,7 @@
-"""Keep the tiles that labels went through below the shared loops: what is left of the tables.
+"""Keep the tiles that labels went through below the shared loops, to rebuild their mappings.
 
-Few labels become pmappings, and of a pmapping only the tile at each gap is needed to build it.
+Few labels become pmappings, and to build the mapping of one only the tile at each slot is needed.
+The tables of all other labels are dropped.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ def backpointers_of(solved: Sequence[SolvedProgram], origins: Ints) -> Iterator[
 
 
 def _follow_labels(solved: SolvedProgram, labels: Ints) -> Backpointers:
-    """Follow labels down through the tables, all at once."""
+    """Trace labels back through the tables of a solved program; `labels`: their numbers, rising."""
     tables, current = solved.tables, labels
     states: Any = np.empty((len(tables), len(labels)), np.int32)
     for number in range(len(tables) - 1, -1, -1):

@@ -134,10 +134,10 @@ def refuse_unclear_backing(space: Mapspace, exchangeable: frozenset[TensorPlace]
 
 
 def _reordered_templates(space: Mapspace, template: Template) -> Iterator[FusedTemplate]:
-    """Yield the fused templates of one template, in each order of the holders.
+    """Yield the fused templates of one template, one per order of its holders.
 
-    An order in which adjacent holders stand above a tensor on chip is left out: without a loop
-    between them they may as well stand below it.
+    Orders are left out in which holders with no loop between them stand above a tensor on chip:
+    they may as well stand below it.
     """
     top = _outermost_holders(space, template)
     n_private = len(_private_holders(space, template))
@@ -151,7 +151,7 @@ def _reordered_templates(space: Mapspace, template: Template) -> Iterator[FusedT
 
 
 class _HolderSets(NamedTuple):
-    """The holders of a template: on top of all loops, backed on chip, and not backing."""
+    """A template's holders in three sets: on top of all loops, backing on chip, not backing."""
 
     top: Holders
     on_chip: Holders
@@ -159,7 +159,7 @@ class _HolderSets(NamedTuple):
 
 
 def _holder_orders(space: Mapspace, template: Template) -> Iterator[Holders]:
-    """Yield the holders with those backed on chip at every place among those of their memory.
+    """Yield orders of a template's holders, those backing on chip anywhere in their memory.
 
     Memories above the lowest tensor on chip keep the order of the hierarchy.
     """
@@ -191,15 +191,16 @@ def _holders_of(memory: str, holders: Holders) -> Holders:
 
 
 def _n_leading_of(memory: str, holders: Holders) -> int:
-    """Return how many of the holders, from the first on, are of a memory."""
+    """Return how many holders at the start of the list are of one memory."""
     return next((i for i, h in enumerate(holders) if h.component != memory), len(holders))
 
 
 def _allowed_orders(
     on_chip: Holders, non_backing: Holders, out_of_order: Holders, template: Template
 ) -> Iterator[Holders]:
-    """Yield the legal orders of the holders of one memory (see _interleave_orders).
+    """Yield the orders of one memory's holders that the rules of the placement allow.
 
+    `on_chip`: in any order, anywhere among the `non_backing`, which keep their order.
     `out_of_order`: holders of that memory below those of deeper memories.
     """
     for order in _interleave_orders(on_chip, non_backing):
@@ -208,13 +209,13 @@ def _allowed_orders(
 
 
 def _outermost_holders(space: Mapspace, template: Template) -> Holders:
-    """Return the backing holders of the outermost memory."""
+    """Return the template's backing holders of the outermost memory."""
     outermost = first_two_memories(space.flat)[0]
     return tuple(h for h in template.holders if h.backing and h.component == outermost.name)
 
 
 def _holder_sets(space: Mapspace, template: Template) -> _HolderSets:
-    """Sort the holders of a template."""
+    """Sort the holders of a template into three sets (_HolderSets)."""
     top = (*_outermost_holders(space, template), *_private_holders(space, template))
     on_chip = [h for h in template.holders if h.backing and h not in top]
     non_backing = [h for h in template.holders if not h.backing]
@@ -254,10 +255,10 @@ def reorderable_memories(space: Mapspace) -> tuple[str, ...]:
 def _has_legal_backing(
     space: Mapspace, template: Template, exchangeable: frozenset[TensorPlace]
 ) -> bool:
-    """Tell whether all exchanged tensors on chip are backed at one of the places `exchangeable`.
+    """Tell whether every exchanged tensor on chip is backed at one of the places `exchangeable`.
 
-    UnsupportedFeature for another tensor that is backed below the second memory, or that persists:
-    its bits would have to be known while other Einsums run.
+    Raises UnsupportedFeature if a tensor of this Einsum alone is backed below the second memory, or
+    persists on chip: its bits would have to be known while other Einsums run.
     """
     outermost = first_two_memories(space.flat)[0].name
     exchanged = {place.tensor for place in exchangeable}
@@ -290,7 +291,7 @@ def _refuse_unclear_backing(space: Mapspace, holder: Holder) -> None:
 def _interleave_orders(
     on_chip: Sequence[Holder], non_backing: Sequence[Holder]
 ) -> Iterator[Holders]:
-    """Interleave every order of `on_chip` with `non_backing`, which keep their order."""
+    """Yield every order of `on_chip`, interleaved in every way with `non_backing` in its order."""
     for order in permutations(on_chip):
         yield from _interleave(order, tuple(non_backing))
 
@@ -329,7 +330,10 @@ def banned_variables(space: Mapspace, template: FusedTemplate) -> tuple[frozense
 
 
 def _spans_without_moves(template: Template, index: int) -> Iterator[range]:
-    """Yield the numbers of holders right above which no loop may move the tensor of one holder."""
+    """Yield ranges of holders right above which no loop may move the tensor of holder `index`.
+
+    To move: to fetch or to send it again, against its memory's rules.
+    """
     holder = template.holders[index]
     rules = template.placement.rules_of(holder.component)
     of_tensor = [i for i, h in enumerate(template.holders) if h.tensor == holder.tensor]
@@ -343,10 +347,11 @@ def _spans_without_moves(template: Template, index: int) -> Iterator[range]:
 
 
 def _streaming_variants(space: Mapspace, template: FusedTemplate) -> Iterator[FusedTemplate]:
-    """Yield the templates in which holders right above the lowest tensor on chip shrink below it.
+    """Yield templates in which holders right above the lowest tensor on chip stream through it.
 
-    Where all holders are of its memory, and come in every order, one of these orders has them right
-    below it instead.
+    They reserve the smaller tile that stands below that tensor, with no loop between. Nothing where
+    all holders of the region are of one memory: then another order has these holders below the
+    tensor.
     """
     last = template.lowest_on_chip
     if not space.problem.conventions.adjacent_holders_shrink or not template.on_chip:
@@ -363,7 +368,7 @@ def _streaming_variants(space: Mapspace, template: FusedTemplate) -> Iterator[Fu
 
 
 def _admits_whole_tensors(space: Mapspace, template: Template) -> bool:
-    """Tell whether tile_shape of the outermost memory lets whole tensors pass."""
+    """Tell whether the tile_shape rule of the outermost memory allows whole tensors."""
     first = template.holders[0]
     fill = Fill(first.tensor, first.component, backing=True)
     pins = required_tile_shape(space.problem, template, fill)

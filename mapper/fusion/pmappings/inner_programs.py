@@ -182,7 +182,10 @@ def inner_programs(
 
 
 def _gaps(places: Sequence[int], places_with_lanes: Collection[int]) -> Iterator[int]:
-    """Yield the gaps right above some holders of the region."""
+    """Yield the numbers of the gaps right above the holders at some places of the region.
+
+    Two gaps for a holder with spatial loops right above it (`places_with_lanes`), else one.
+    """
     for place in places:
         yield gap_below_lanes(place)
         if place in places_with_lanes:
@@ -190,27 +193,27 @@ def _gaps(places: Sequence[int], places_with_lanes: Collection[int]) -> Iterator
 
 
 def _region_slots(slots: Sequence[Slot], template: FusedTemplate) -> list[int]:
-    """Return the numbers of the slots of the region's holders."""
+    """Return the numbers of the `Fill` slots of the region's holders."""
     fills = [i for i, slot in enumerate(slots) if isinstance(slot, Fill)]
     return fills[template.n_outermost : template.lowest_on_chip + 1]
 
 
 class _NetworkSites(NamedTuple):
-    """Where to charge what is sent over Networks: above the region's holders, and below."""
+    """Charge sites of what is sent over Networks, above the region's last holder and below it."""
 
     upper: list[ChargeSite]
     lower: list[ChargeSite]
 
 
 def _split_sites(sites: Sequence[ChargeSite], lowest: int) -> _NetworkSites:
-    """Split the sites of fixed lanes at slot `lowest`."""
+    """Split charge sites: those with terms at or above slot `lowest`, and all others."""
     upper = [site for site in sites if site.terms and site.slot <= lowest]
     return _NetworkSites(upper, [site for site in sites if site not in upper])
 
 
 @dataclass(frozen=True, slots=True)
 class _InnerCosts:
-    """What a program costs by slot, and what Networks cost above holders of the region."""
+    """The costs of a program by slot, and what Networks charge above each holder of the region."""
 
     by_slot: CostsBySlot
     network_charges: Mapping[int, tuple[CostTerm, ...]]
@@ -218,7 +221,10 @@ class _InnerCosts:
 
 @dataclass(frozen=True, slots=True)
 class _InnerCompiler:
-    """Compiles one cut template; `costs`: of the lanes fixed so far."""
+    """Compiles one cut template into inner programs.
+
+    `costs`: sites of the costs, as far as the lanes fixed so far settle them.
+    """
 
     problem: Problem
     fields: LabelFields
@@ -226,7 +232,7 @@ class _InnerCompiler:
     costs: OpenCosts
 
     def programs(self) -> Iterator[InnerProgram]:
-        """Enumerate the dimensions whose lanes some cost needs to know, then compile."""
+        """Yield the inner programs: one per choice of those lanes that some cost must know."""
         cut, network, located = self.cut, self._network_sites(), self._located_charges()
         sites = [*self.costs.settled, *(site for _, site in located), *network.lower]
         deferred = self._deferred_costs(sites)
@@ -242,15 +248,15 @@ class _InnerCompiler:
             yield from replace(self, cut=replace(cut, slots=fixed), costs=remaining).programs()
 
     def _located_charges(self) -> list[tuple[EdgeCharge, ChargeSite]]:
-        """Return where to charge what passes between holders, if it is not settled yet."""
+        """Return the edge charges still open, each with its site among these slots."""
         locator = ChargeLocator(self.problem, self.fields, self.cut.slots)
         return [(charge, locator.site_of(charge)) for charge in self.costs.charges]
 
     def _deferred_costs(self, sites: Sequence[ChargeSite]) -> list[DeferredCost] | None:
-        """Return what is paid further up than where it arises; None: it cannot be deferred.
+        """Return the costs that labels carry until lanes further up are known.
 
-        Neither where it would be paid above the program. Raises TooFewColumns where labels might
-        have more columns.
+        None if there are too many, or one would be paid above the program. Raises TooFewColumns if
+        labels with more columns might carry them.
         """
         slots = self.cut.slots
         deferred = deferred_costs(self.problem, self.fields, slots, deferred_charges(sites))
@@ -261,7 +267,7 @@ class _InnerCompiler:
         return deferred
 
     def _network_sites(self) -> _NetworkSites:
-        """Return where to charge what spatial loops send over Networks."""
+        """Return the sites at which spatial loops charge what they send over Networks."""
         if not self.problem.has_networks:
             return _NetworkSites([], [])
         lowest = self.cut.lowest_slot
@@ -276,7 +282,7 @@ class _InnerCompiler:
         return _NetworkSites(upper, [s for s in sites if not s.charges or s.slot >= lowest])
 
     def _compile(self, costs: _InnerCosts) -> InnerProgram:
-        """Return the program of all slots below the region."""
+        """Return the inner program: the steps of all slots below the region, with these costs."""
         cut, slots = self.cut, self.cut.slots
         first = cut.lowest_slot + 1  # a slot of the region: the lowest tensor's reservation
         lower = slots[first + 1 :]
@@ -314,18 +320,21 @@ class _InnerCompiler:
             yield costs.spatial_step(index, step.loops) if isinstance(step, SpatialStep) else step
 
     def _cost_steps(self, costs: CostsBySlot, index: int) -> list[ProgramStep]:
-        """Return the steps that pay what is charged right above slot `index`."""
+        """Return the steps that pay the costs right above slot `index`."""
         template, slot = self.cut.template.template, self.cut.slots[index]
         shapes = required_tile_shape(self.problem, template, slot)
         return costs.steps_above(index, shapes)
 
     def _upper_spatial(self, first: int) -> list[tuple[int, SpatialLoops]]:
-        """Return the spatial slots above slot `first` that Einsums share."""
+        """Return (slot number, spatial loops) of the shared spatial loops above slot `first`."""
         slots = self.cut.slots[:first] if self.cut.spatial_loops else ()
         return [(i, slot) for i, slot in enumerate(slots) if isinstance(slot, SpatialLoops)]
 
     def _shares(self, upper: Sequence[tuple[int, SpatialLoops]]) -> list[Floats]:
-        """Return, per holder of the region, by how much the spatial loops above multiply fields."""
+        """Return, per holder of the region, by how much spatial loops above scale each field.
+
+        One array of shape (fields,) each. `upper`: the spatial loops, with their slots.
+        """
         fields = self.fields
         factors = [
             (index, field_factors(self.problem, fields, dimension)[0]) for index, dimension in upper
@@ -337,7 +346,10 @@ class _InnerCompiler:
 
 
 def _scale_charges(terms: Sequence[CostTerm], shares: Floats) -> tuple[CostTerm, ...]:
-    """Return charges below lanes that labels count already: calls of one instance are its share."""
+    """Return the charges multiplied by the factor of their field.
+
+    Labels count the lanes above already, so that calls of one instance are a share of all.
+    """
     return tuple(term._replace(factor=term.factor * float(shares[term.field])) for term in terms)
 
 
@@ -357,7 +369,7 @@ def _steps(
 def _reserve_steps(
     problem: Problem, fields: LabelFields, lower: Sequence[Slot], slot: Reservation
 ) -> Iterator[ProgramStep]:
-    """Yield the step of a reservation, if it may be too much or has to stay in the label.
+    """Yield a reservation's step, if the memory may overflow or the bits stay in the label.
 
     What is reserved in the second memory, and in memories whose usage counts, stays in the label.
     Deeper memories are free again above.

@@ -155,7 +155,7 @@ def inner_tree(inner_programs: Iterable[InnerProgram]) -> InnerTree:
     by_program = {id(inner.program): inner for inner in programs}
 
     def end_key(ends: Sequence[TemplateProgram]) -> Hashable:
-        """Return what decides about the cost still to come where programs end."""
+        """Return a key of the programs ending at a node, equal where remaining costs are equal."""
         return tuple(map(_end_key, (by_program[id(program)] for program in ends)))
 
     tree = program_tree((inner.program for inner in programs), end_key)
@@ -268,7 +268,11 @@ class InnerSearch:
         return energy, max(latency, remaining.latency.least_latency())
 
     def _look_ahead(self, node: ProgramNode, check: Callable[[], None]) -> RemainingCost:
-        """Fill in where labels can still arrive: only fused loops stand above."""
+        """Compute the remaining costs at a node and below it; return those before the node's step.
+
+        Remaining costs end where labels can arrive: where only fused loops stand above. `check`:
+        may raise OutOfBudget.
+        """
         if node.continuation in self._bounds:
             return self._bounds[node.continuation].before
         check()
@@ -287,7 +291,10 @@ class InnerSearch:
         return bounds.before
 
     def _forget(self, node: ProgramNode) -> None:
-        """Drop the lower bounds below the foot of a branch; a later visit computes them again."""
+        """Drop the lower bounds below a node that is the foot of a small branch, to free memory.
+
+        A later visit computes them again.
+        """
         if node.size > self._branch:
             return
         descendants = list(node.children.values())
@@ -296,7 +303,7 @@ class InnerSearch:
             descendants += descendant.children.values()
 
     def _no_remaining_cost(self) -> RemainingCost:
-        """Return the remaining cost without any program: no label arrives."""
+        """Return a remaining cost of inf for all states: no label may pass."""
         size = self._engine.lattice.size
         nowhere = np.zeros(size, np.bool_)
         return RemainingCost(
@@ -306,7 +313,10 @@ class InnerSearch:
         )
 
     def _remaining_cost_of_region(self, inner: InnerProgram) -> RemainingCost:
-        """Return where labels may arrive, and the least that the region above costs them."""
+        """Return, per state, the least that the region above a program still costs.
+
+        inf for states from which no pmapping can be made.
+        """
         arrived = self._arrived(_free_variables(inner)) & self._fits(inner)
         charges = [
             FieldAmount(term.field, self._least_charge(term)) for term in _region_charges(inner)
@@ -318,7 +328,10 @@ class InnerSearch:
         )
 
     def _arrived(self, free: frozenset[int]) -> NDArray[np.bool_]:
-        """Tell which states are whole in all variables but those that fused loops may cut."""
+        """Mark the states whole in all variables except `free`, which fused loops may cut.
+
+        Shape (states,).
+        """
         if free not in self._whole:
             lattice = self._engine.lattice
             fixed = [v for v in range(len(lattice.bounds)) if v not in free]
@@ -327,7 +340,10 @@ class InnerSearch:
         return self._whole[free]
 
     def _fits(self, inner: InnerProgram) -> NDArray[np.bool_]:
-        """Tell for which states the tensors on chip fit, no larger than below all fused loops."""
+        """Mark the states with which the exchanged tensors on chip fit their memories; (states,).
+
+        Their tiles are taken as below all fused loops, where they are smallest.
+        """
         lattice, region = self._engine.lattice, inner.template.region
         key = _fitting_key(inner)
         if key in self._fitting:
@@ -352,7 +368,10 @@ class InnerSearch:
         return term.factor * (least if term.factor > 0 else greatest)
 
     def _visit(self, node: ProgramNode, table: LabelTable, tables: tuple[LabelTable, ...]) -> None:
-        """Collect the labels of the programs that end at `node`, then go on to its children."""
+        """Collect the labels of the programs that end at `node`, then visit its children.
+
+        `table`: the labels at the node. `tables`: those of all nodes before it.
+        """
         tables = (*tables, replace(table, label=_NO_LABELS))
         for program in node.programs:
             self._solved.append(SolvedProgram(self._by_program[id(program)], table.label, tables))
@@ -367,7 +386,10 @@ class InnerSearch:
             self._forget(child)
 
     def _step(self, child: ProgramNode, table: LabelTable) -> LabelTable:
-        """Return the labels above the step of `child`."""
+        """Apply the step of `child` to the labels of its parent.
+
+        Return the labels above the step.
+        """
         bounds = StepBounds(*self._bounds[child.continuation], self._bound)
         self._budget.check(more_bytes=GROWTH * table.label.nbytes)
         following = self._engine.apply(
@@ -381,18 +403,18 @@ class InnerSearch:
 
 
 def _free_variables(inner: InnerProgram) -> frozenset[int]:
-    """Return the numbers of the variables that fused loops may cut."""
+    """Return the numbers of the variables that fused loops may run over."""
     return frozenset(variable for variable, _ in inner.loop_gaps)
 
 
 def _fitting_key(inner: InnerProgram) -> Hashable:
-    """Return what decides for which tile shapes the tensors on chip fit."""
+    """Return a key, equal for programs whose tensors on chip fit for the same tile shapes."""
     region = enumerate(inner.template.region)
     return tuple((h, inner.spatial_loops_above(i)) for i, h in region if h.backing)
 
 
 def _region_charges(inner: InnerProgram) -> Iterator[CostTerm]:
-    """Yield what is charged in the region: for its non-backing holders, and over Networks."""
+    """Yield the charges in the region: of its non-backing holders, and over Networks."""
     for holder, terms in zip(inner.template.region, inner.holder_charges, strict=True):
         if not holder.backing:
             yield from terms
@@ -401,7 +423,7 @@ def _region_charges(inner: InnerProgram) -> Iterator[CostTerm]:
 
 
 def _n_kept_bounds(node: ProgramNode, branch: int) -> int:
-    """Return how many nodes of a tree are the foot of a branch of so many nodes, or above it."""
+    """Return how many nodes keep bounds: all above branches of `branch` nodes, and their feet."""
     if node.size <= branch:
         return 1
     return 1 + sum(_n_kept_bounds(child, branch) for child in node.children.values())

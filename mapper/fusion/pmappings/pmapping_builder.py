@@ -144,14 +144,14 @@ class OnChipChoice:
 
 
 class _CachedSolution(NamedTuple):
-    """The pmappings of a choice up to a cost limit."""
+    """The pmappings of a choice, and the cost limit up to which they are complete."""
 
     cost_limit: CostLimit
     solution: PmappingSolution
 
 
 class LargestChoice(NamedTuple):
-    """The choice of tensors on chip whose search made most partial mappings (labels).
+    """Name the choice of tensors on chip whose search made most labels (partial mappings).
 
     `labels`: how many; `all_labels`: those of all choices.
     """
@@ -241,9 +241,9 @@ class TableBuilder:
         return energy * times, latency * times if self._counts_latency(compiled) else 0.0
 
     def leaks_much(self, choice: OnChipChoice) -> bool:
-        """Tell whether leakage is so much of an Einsum's energy that its lanes decide.
+        """Tell whether leakage is a large part of an Einsum's energy, so that few lanes cost much.
 
-        `choice`: the Einsum and its exchanged tensors on chip, whose start bounds are known.
+        `choice`: the Einsum and its exchanged tensors on chip.
         """
         return _leaks_much(self._compiled(choice))
 
@@ -276,11 +276,11 @@ class TableBuilder:
         return named_table(solution, fused.space, fused.boundary, memories, names)
 
     def forget_searches(self) -> None:
-        """Drop what searches of single Einsums made, which equal Einsums share while it is kept."""
+        """Drop the labels kept of recent searches of one Einsum for equal Einsums."""
         self._recent.clear()
 
     def _solution(self, choice: OnChipChoice, pmapping_filter: PmappingFilter) -> PmappingSolution:
-        """Return the solution of a choice up to the cost limit wanted, or a little above it."""
+        """Return the pmappings of a choice up to the cost limit wanted, or a little above it."""
         key = choice.key, replace(pmapping_filter, cost_limit=CostLimit())
         cached = self._solutions.get(key)
         if cached is None or not cached.cost_limit.covers(pmapping_filter.cost_limit):
@@ -300,7 +300,7 @@ class TableBuilder:
         return cache[key]
 
     def _compiled(self, choice: OnChipChoice) -> CompiledChoice:
-        """Return the programs of a choice with lower bounds, as they are kept or made anew."""
+        """Return a choice's compiled programs with lower bounds, from the cache or made now."""
         compiled = self.cache.compiled.get(choice.key_alone)
         prunes = self._scope.prunes_by_latency
         if compiled is None or (prunes and not compiled.search.bounds_latency):
@@ -311,7 +311,10 @@ class TableBuilder:
         return compiled
 
     def _compile(self, choice: OnChipChoice, known: CompiledChoice | None) -> CompiledChoice:
-        """Compile a choice and compute its lower bounds; `known`: without those of latency."""
+        """Compile a choice and compute its lower bounds.
+
+        `known`: the same choice compiled before without bounds of latency, None if there is none.
+        """
         prepared = self._prepared(choice)
         if known is None:
             self._count(SearchStatistics(len(prepared.programs.tree.inner_programs)))
@@ -330,11 +333,11 @@ class TableBuilder:
         return compiled
 
     def _counts_latency(self, compiled: CompiledChoice) -> bool:
-        """Tell whether latency counts, because it is looked at or because something leaks."""
+        """Tell whether latency is computed: the objective needs it, or some component leaks."""
         return self._scope.counts_latency or bool(compiled.prepared.leaks)
 
     def _solve(self, choice: OnChipChoice, pmapping_filter: PmappingFilter) -> PmappingSolution:
-        """Search the inner programs of a choice, and make its pmappings."""
+        """Run the inner programs of a choice, and make its pmappings."""
         maker, solved = self._solved_programs(choice, pmapping_filter)
         blocks = maker.make(solved)
         self.pmappings += maker.compared
@@ -347,7 +350,10 @@ class TableBuilder:
     def _solved_programs(
         self, choice: OnChipChoice, pmapping_filter: PmappingFilter
     ) -> tuple[PmappingMaker, Sequence[SolvedProgram]]:
-        """Search the inner programs of a choice; return what makes pmappings of their labels."""
+        """Run the inner programs of a choice.
+
+        Return them with their labels, and a maker of pmappings.
+        """
         compiled = self._compiled(choice)
         prepared, search = compiled.prepared, compiled.search
         limit = pmapping_filter.cost_limit.scaled(
@@ -381,7 +387,7 @@ class TableBuilder:
         return PmappingMaker(prepared.engine, compiled.metrics, rules, limit, self._budget), solved
 
     def _prepare(self, choice: OnChipChoice) -> PreparedChoice:
-        """Compile the fused templates of a choice, and choose the fields of its labels."""
+        """Compile the fused templates of a choice, with the fields that its labels need."""
         fused, scope = choice.fused_einsum, self._scope
         space = fused.space
         leaks, rules = leaks_of(space.flat, space.conventions), self._region_rules(fused)
@@ -405,7 +411,7 @@ class TableBuilder:
         return PreparedChoice(space, engine, leaks, rules, programs)
 
     def _region_rules(self, fused: FusedEinsum) -> RegionRules:
-        """Return the rules of the region, with latency counted."""
+        """Return the rules of the region for an Einsum, with latency counted."""
         exchanged, scope, space = self._exchanged, self._scope, fused.space
         private = (t for t in private_tensors(space) if not space.einsum.access(t).persistent)
         return RegionRules(
@@ -435,9 +441,9 @@ class TableBuilder:
 
 
 def _fast_limits(compiled: CompiledChoice, limit: CostLimit) -> Iterator[Floats]:
-    """Yield limits of latency for the cheapest labels, where leakage is much of the energy.
+    """Yield pruning limits with little latency to try first, where leakage is much of the energy.
 
-    Of those that cost the least dynamic energy many use few lanes, and then leak a multiple.
+    Without them, many labels of least dynamic energy use few lanes, take long, and leak a multiple.
     """
     for slack in FAST_SLACKS if _leaks_much(compiled) else ():
         most = min(limit.latency, compiled.start_bounds[1] * (1 + slack))
@@ -452,7 +458,7 @@ def _leaks_much(compiled: CompiledChoice) -> bool:
 def _renamed(
     choice: OnChipChoice, prepared: PreparedChoice, tensors: frozenset[str]
 ) -> frozenset[str]:
-    """Return which tensors of a choice are among `tensors`, by the names in what was prepared."""
+    """Return those of `tensors` that a choice uses, in the names of the prepared equal choice."""
     pairs = zip(choice.fused_einsum.einsum.tensors, prepared.space.einsum.tensors, strict=True)
     return frozenset(name for tensor, name in pairs if tensor in tensors)
 
@@ -460,7 +466,7 @@ def _renamed(
 def _n_deciding_fields(
     fields: LabelFields, counts_latency: bool, pmapping_filter: PmappingFilter
 ) -> int:
-    """Return the number of leading fields that decide between labels."""
+    """Return in how many leading fields a label must be no worse than another to replace it."""
     if pmapping_filter.beam:
         return 1
     if not counts_latency:

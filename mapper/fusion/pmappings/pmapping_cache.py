@@ -106,10 +106,11 @@ class PmappingCache:
 
 
 class RecentSearches:
-    """Keep the labels of the last searches of single Einsums: equal Einsums have the same ones.
+    """Keep the labels of recent searches of single Einsums, for equal Einsums to reuse.
 
-    What is exchanged decides later which labels an Einsum can use. Q and K of an attention differ
-    in that alone, and their searches take the longest.
+    Equal Einsums may differ in what other Einsums exchange with them, which decides later which
+    labels are used. Q and K of an attention differ in that alone, and their searches take the
+    longest.
     """
 
     def __init__(self) -> None:
@@ -121,7 +122,10 @@ class RecentSearches:
         return self._kept.get(key, ())
 
     def keep(self, key: Hashable, solved: Sequence[SolvedProgram]) -> None:
-        """Keep the programs of a search; those of the oldest are dropped where all are too many."""
+        """Keep a search's programs with their labels.
+
+        Drop the oldest beyond RECENT_BYTES in all.
+        """
         if key in self._kept or not solved:
             return
         tables = {id(table): table for program in solved for table in program.tables}

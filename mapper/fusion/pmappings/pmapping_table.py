@@ -173,7 +173,7 @@ def named_table(
 
 
 class _Naming:
-    """Translates a solution into the names of another Einsum."""
+    """Translates a solution, which equal Einsums share, into the names of one Einsum."""
 
     def __init__(
         self,
@@ -190,7 +190,7 @@ class _Naming:
         self._variables = tuple(loop_names[v] for v in space.einsum.bounds)
 
     def solved_widths(self, widths: Mapping[TensorPlace, float]) -> dict[TensorPlace, float]:
-        """Return the widths of the boundary, by places in the names of the solution."""
+        """Return the bits per value at each boundary place, by the solution's tensor names."""
         return {
             TensorPlace(self._solved_names[place.tensor], place.memory): widths[place]
             for place in self._boundary
@@ -202,9 +202,10 @@ class _Naming:
         block: PmappingBlock,
         widths: Mapping[TensorPlace, float],
     ) -> PmappingGroup:
-        """Return the pmappings of one compatibility without tile shapes, under the new names.
+        """Return one block of pmappings as a group under the Einsum's names.
 
-        `widths`: of the boundary (see solved_widths).
+        `compatibility`: its fused loops and tensors on chip. `widths`: bits per value (see
+        solved_widths).
         """
         states, starts = np.unique(block.states, return_index=True)
         lattice = self._solution.engine.lattice
@@ -231,10 +232,10 @@ class _Naming:
 
 
 def _column_order(compatibility: NumberedCompatibility, variables: Sequence[str]) -> list[int]:
-    """Return the loops in an order that all Einsums agree about.
+    """Return the positions of the loops in an order that all Einsums agree about.
 
-    Spatial loops of one dimension, between which nothing stands, come by the names of their
-    variables.
+    Temporal loops stay. Spatial loops right after each other are sorted by component, dimension and
+    variable name.
     """
 
     def position(column: int) -> tuple[tuple[int, ...], str]:
@@ -265,7 +266,7 @@ def _tensor_bits(
     states: Ints,
     widths: Mapping[TensorPlace, float],
 ) -> Floats:
-    """Return the bits of each boundary tensor below the loops above it, shape (states, boundary).
+    """Return the bits of each boundary tensor's tile below its loops; (states, boundary).
 
     0 where it is not on chip. `widths`: bits per value, in the order of the boundary.
     """

@@ -1,9 +1,9 @@
 """Make the pmappings of one Einsum from the labels of its inner programs.
 
-A pmapping terms fused loops above the lowest tensor on chip to a label of an inner program.
-Pmappings of one compatibility have the same fused loops (outermost first, with tile shapes) and the
-same number of loops above every tensor on chip. Among these only the Pareto set is kept, over
-energy, latency, bits above each loop, and bits in use of memories whose usage counts.
+A pmapping consists of fused loops above the lowest tensor on chip, and a label of an inner program
+below it. Pmappings of one compatibility have the same fused loops (outermost first, with tile
+shapes) and the same number of loops above every tensor on chip. Among these only the Pareto set is
+kept, over energy, latency, bits above each loop, and bits in use of memories whose usage counts.
 Everything in the region has a closed form: a tile there is the whole of each variable, except for
 the variables of the loops above it (theory/fusion.md §2).
 """
@@ -147,9 +147,11 @@ class PmappingBlock:
 
 
 class _LoopPlacement(NamedTuple):
-    """One placement of fused loops, with the numbers and states of the labels that it suits.
+    """One placement of temporal fused loops, with the labels below which it is legal.
 
-    `source`: of the labels of the first of the searches that are alike in the region.
+    `region`: tile shapes at its places. `source`: the first of the alike searches, with these
+    loops. `alike`: the searches and their labels. `labels`, `states`: positions and tile shapes of
+    the labels that it suits.
     """
 
     region: RegionStates
@@ -159,7 +161,7 @@ class _LoopPlacement(NamedTuple):
     states: Ints
 
     def select(self, chosen: Ints) -> _LoopPlacement:
-        """Return the placement for some of its labels, given by their places in it."""
+        """Return the placement with only some of its labels; `chosen`: positions among them."""
         return self._replace(labels=self.labels[chosen], states=self.states[chosen])
 
     @property
@@ -169,10 +171,10 @@ class _LoopPlacement(NamedTuple):
 
 
 class _PricedPlacement(NamedTuple):
-    """A placement of fused loops for the labels that cost no more than the limit.
+    """A placement of fused loops with the labels that cost no more than the limit.
 
-    `labels`: with what their tiles in the region cost, shape (labels, fields). `costs`: energy and
-    latency of all instances, shape (labels, 2).
+    `labels`: rows with the costs of the region added, shape (labels, fields). `costs`: energy in
+    joule and latency in second of all instances, shape (labels, 2).
     """
 
     placement: _LoopPlacement
@@ -181,10 +183,10 @@ class _PricedPlacement(NamedTuple):
 
 
 class _Reserved(NamedTuple):
-    """Bits that a placement reserves, per memory and label.
+    """Bits that the mappings of a placement reserve in each exchange memory.
 
-    `per_loop`: above loop 1, …, n, and in all; shape (memories, labels, loops + 1). `exchanged`: of
-    exchanged tensors, which are not in `per_loop`; shape (memories, labels).
+    `per_loop`: by holders that exchange nothing, above loop 1, …, n, and in all; shape (memories,
+    labels, loops + 1). `exchanged`: by exchanged tensors on chip; shape (memories, labels).
     """
 
     per_loop: Floats
@@ -272,7 +274,7 @@ class PmappingMaker:
         return least
 
     def _least_of_placement(self, placement: _LoopPlacement, metric: int, known: float) -> float:
-        """Return the least cost for one placement of the fused loops; inf: none below `known`."""
+        """Return the least cost of a placement's pmappings that fit, if below `known`, else inf."""
         labels = self._charged_labels(placement)
         times = self._engine.problem.einsum.n_instances
         highest = min(self._cost_limit.energy * times, inf if metric else known)
@@ -289,7 +291,10 @@ class PmappingMaker:
         return float(costs[better[fits], metric].min(initial=inf))
 
     def _placements(self, alike: AlikePrograms) -> Iterator[_LoopPlacement]:
-        """Yield the placements of fused loops for some programs, by the variables that they cut."""
+        """Yield the placements of fused loops above some programs, each with its legal labels.
+
+        A label needs loops over just the variables that its tile cuts.
+        """
         number, states = alike.numbers[0], alike.states
         inner = self._solved[number].inner_program
         cut = self._cut_variables[states]
@@ -304,7 +309,7 @@ class PmappingMaker:
                     yield _LoopPlacement(region, source, alike, labels, states[labels])
 
     def _loop_placements(self, inner: InnerProgram, pattern: int) -> Iterator[FusedLoops]:
-        """Yield the ways to place fused loops over the variables of a pattern of bits."""
+        """Yield the ways to place fused loops over some variables; `pattern`: these as bits."""
         gaps, bounds = dict(inner.loop_gaps), self._engine.lattice.bounds
         repeats = self._rules.loops_per_variable
         variables = [v for v in range(len(bounds)) if pattern >> v & 1]
@@ -315,7 +320,11 @@ class PmappingMaker:
     def _legal_labels(
         self, region: RegionStates, loops: FusedLoops, chosen: Ints, states: Ints
     ) -> Ints:
-        """Return the `chosen` labels whose tiles divide those of the loops, and are legal."""
+        """Return those of the labels `chosen` that may stand below the loops.
+
+        Their tiles must properly divide those of the loops, and meet tile_shape rules and agreed
+        tiles.
+        """
         labels = chosen[self._divides(loops, states[chosen])]
         for place, allowed in region.tile_shape_masks:
             tile_states = region.states_above(loops, gap_below_lanes(place), states[labels])
@@ -328,7 +337,7 @@ class PmappingMaker:
         return labels
 
     def _divides(self, loops: FusedLoops, states: Ints) -> NDArray[np.bool_]:
-        """Mark the states whose tiles properly divide those of the loops above."""
+        """Mark the states whose tiles properly divide those of loops over the same variables."""
         divides = np.ones(len(states), np.bool_)
         for variable, _, tile in loops:
             if tile:
@@ -337,7 +346,7 @@ class PmappingMaker:
         return divides
 
     def _add_placement(self, placement: _LoopPlacement) -> None:
-        """Make the pmappings of one placement of the fused loops."""
+        """Make the pmappings of one placement of the fused loops, and add them to the others."""
         labels = self._charged_labels(placement)
         times = self._engine.problem.einsum.n_instances
         hopeful = np.flatnonzero(labels[:, 0] * times <= self._cost_limit.energy * times)
@@ -361,7 +370,7 @@ class PmappingMaker:
                     self._pieces.setdefault(compatibility, []).append(block)
 
     def _add_sources(self, placement: _LoopPlacement) -> int:
-        """Note where pmappings of a placement come from; the number of the first source."""
+        """Add one source per search of a placement; return the number of the first."""
         first, loops = len(self.sources), placement.source.loops
         self.sources += [
             PmappingSource(self._solved[number].inner_program, number, loops)
@@ -370,7 +379,7 @@ class PmappingMaker:
         return first
 
     def _orders_by_reservation(self, placement: _LoopPlacement) -> OrdersByReservation:
-        """Return the orders of the fused loops by the tiles that the holders reserve."""
+        """Group the orders of a placement's fused loops by the tiles that holders reserve."""
         region, source = placement.region, placement.source
         loops_above_lanes = source.loops_above_lanes
         temporal = loop_orders(source.loops, region.needless_first)
@@ -378,7 +387,7 @@ class PmappingMaker:
         return region.region.orders_by_reservation(placement.depths, orders)
 
     def _held_in_tolls(self, placement: _LoopPlacement, lowest: int) -> Iterator[HeldTensor]:
-        """Yield where contested tensors pass Tolls above the innermost of `lowest` loops."""
+        """Yield the contested tensors that pass a Toll above the innermost of `lowest` loops."""
         for passage in placement.region.toll_passages:
             depth, toll = placement.source.toll_depth(passage), passage.toll
             if depth < lowest and toll.tensor in self._rules.contested:
@@ -390,7 +399,10 @@ class PmappingMaker:
         depths: Sequence[int],
         reservations: Sequence[TileReservation],
     ) -> Iterator[HeldTensor]:
-        """Yield the contested tensors that holders of the region hold above the innermost loop."""
+        """Yield the contested tensors that the region holds above the innermost loop.
+
+        `depths`: fused loops above each holder. `reservations`: the tile that each reserves.
+        """
         holders = placement.region.region.holders
         for holder, depth, reservation in zip(holders, depths, reservations, strict=True):
             contested = holder.tensor in self._rules.contested
@@ -405,7 +417,11 @@ class PmappingMaker:
         reservations: Sequence[TileReservation],
         first_source: int,
     ) -> PmappingBlock:
-        """Return the pmappings of one placement that fit with what its holders reserve."""
+        """Return the pmappings of a placement that fit the exchange memories.
+
+        `reservations`: the tile that each holder of the region reserves. `first_source`: number of
+        the placement's first source.
+        """
         placement, labels = priced.placement, priced.labels
         source = placement.source
         reserved = self._reserved_bits(placement, reservations, labels)
@@ -417,7 +433,7 @@ class PmappingMaker:
         return PmappingBlock(placement.states[fits], values, origins)
 
     def _charged_labels(self, placement: _LoopPlacement) -> Floats:
-        """Return the labels of a placement with what their tiles in the region cost."""
+        """Return the label rows of a placement with the costs of the region added."""
         all_labels = placement.alike.labels
         self._budget.check(more_bytes=GROWTH * all_labels.nbytes)
         labels = all_labels[placement.labels]
@@ -425,19 +441,19 @@ class PmappingMaker:
         return labels
 
     def _fits(self, reserved: _Reserved) -> NDArray[np.bool_]:
-        """Tell which labels leave no exchange memory too small."""
+        """Mark the labels whose reserved bits fit in every exchange memory; shape (labels,)."""
         capacities = np.array(self._rules.capacities)[:, np.newaxis]
         whole = reserved.per_loop[:, :, -1] + reserved.exchanged
         return np.asarray((whole <= capacities).all(axis=0))
 
     def _is_cheap(self, values: Floats) -> NDArray[np.bool_]:
-        """Tell which rows, of energy and latency first, are within the limits of the costs."""
+        """Mark the rows whose first two columns, energy and latency, are within the cost limit."""
         times = self._engine.problem.einsum.n_instances
         limits = np.array([self._cost_limit.energy, self._cost_limit.latency]) * times
         return np.asarray((values[:, :2] <= limits).all(axis=1))
 
     def _charge_region(self, placement: _LoopPlacement, labels: Floats) -> None:
-        """Add to labels what their tiles in the region cost."""
+        """Add the costs of the region's holders and Networks to label rows, in place."""
         region, loops, states = placement.region, placement.source.loops, placement.states
         inner = placement.source.inner_program
         for place, terms in inner.network_charges.items():
@@ -448,7 +464,7 @@ class PmappingMaker:
                 self._charge(labels, inner.holder_charges[place], tile_states)
 
     def _charge(self, labels: Floats, terms: Sequence[CostTerm], tile_states: Ints) -> None:
-        """Add to labels what tiles given as states cost."""
+        """Add the calls that `terms` charge for given tile shapes to label rows, in place."""
         for term in terms:
             counts = self._engine.count(term.tensor, term.kind, term.lanes)
             labels[:, term.field] += term.factor * counts[tile_states]
@@ -456,7 +472,7 @@ class PmappingMaker:
     def _reserved_bits(
         self, placement: _LoopPlacement, reservations: Sequence[TileReservation], labels: Floats
     ) -> _Reserved:
-        """Return the bits that the holders of the region and those below reserve."""
+        """Return the bits that all holders of the Einsum reserve in the exchange memories."""
         template = placement.source.inner_program.template
         n_loops = len(placement.source.loops) + len(placement.source.inner_program.spatial_loops)
         memories = {name: number for number, name in enumerate(self._rules.memories)}
@@ -481,7 +497,7 @@ class PmappingMaker:
         return _Reserved(bits_above, exchanged)
 
     def _usages(self, labels: Floats, template: FusedTemplate) -> list[Floats]:
-        """Return the bits in use of each counted memory, shape (labels,) each."""
+        """Return the bits in use of each counted memory, one array (labels,) per memory."""
         used_bits = self._engine.fields.used_bits
         nothing = np.zeros(len(labels))
         outermost = self._outermost_bits(template)
@@ -491,7 +507,10 @@ class PmappingMaker:
         ]
 
     def _costs(self, labels: Floats) -> Floats:
-        """Return energy and latency of all instances, shape (labels, 2)."""
+        """Return energy in joule and latency in second of all instances, shape (labels, 2).
+
+        The latency is 0 where it is not counted.
+        """
         energy, latency = labels[:, 0], np.zeros(len(labels))
         if self._rules.counts_latency:
             latency = self._metrics.all_latencies(labels)
@@ -500,11 +519,14 @@ class PmappingMaker:
         return np.column_stack([energy * times, latency * times])
 
     def _programs_of_sources(self) -> Ints:
-        """Return the number of the search of each source."""
+        """Return the number of the search that each source belongs to, shape (sources,)."""
         return np.array([source.number for source in self.sources], np.int64)
 
     def _outermost_bits(self, template: FusedTemplate) -> dict[str, float]:
-        """Return the bits in the outermost memory of tensors that no other Einsum uses."""
+        """Return, by memory, the bits that private tensors take whole in the outermost memory.
+
+        Private: no other Einsum uses it, and it does not persist.
+        """
         bits: dict[str, float] = {}
         for holder in template.template.holders[: template.n_outermost]:
             if holder.tensor in self._rules.private:
@@ -513,7 +535,7 @@ class PmappingMaker:
         return bits
 
     def _bits_of(self, holder: Holder) -> Floats:
-        """Return the bits of a holder's tile for each state; shape (states,)."""
+        """Return the bits of a holder's tile for every tile shape; shape (states,)."""
         place = _place_of(holder)
         if place not in self._tile_bits:
             self._tile_bits[place] = tile_bits(self._engine, *place)
@@ -525,7 +547,7 @@ def _place_of(holder: Holder) -> TensorPlace:
 
 
 def _is_exchanged(template: FusedTemplate, place: int, holder: Holder) -> bool:
-    """Tell whether a holder of the region backs a tensor that Einsums exchange."""
+    """Tell whether the holder at a place of the region backs a tensor that Einsums exchange."""
     return holder.backing and place >= template.n_private
 
 
@@ -535,7 +557,7 @@ def _compatibilities(
     held_tensors: Sequence[HeldTensor],
     orders: Iterable[LoopOrder],
 ) -> Iterator[NumberedCompatibility]:
-    """Yield the compatibility of each order of the loops; `depths`: loops above each holder."""
+    """Yield one compatibility per order of the fused loops; `depths`: loops above each holder."""
     inner = region.inner_program
     exchanged = set(inner.template.on_chip)
     places = zip(map(_place_of, inner.template.region), depths, strict=True)
@@ -548,7 +570,7 @@ def _compatibilities(
 def sorted_compatibilities(
     pieces: Mapping[NumberedCompatibility, list[PmappingBlock]],
 ) -> list[tuple[NumberedCompatibility, list[PmappingBlock]]]:
-    """Return the pairs of a mapping sorted by key, so that results do not depend on chance.
+    """Return the (key, value) pairs of a mapping sorted by key, so that results are reproducible.
 
     The keys are fused loops with tensors on chip; the values are blocks of pmappings that have
     them.
@@ -557,7 +579,7 @@ def sorted_compatibilities(
 
 
 def _undominated_block(blocks: Sequence[PmappingBlock], programs: Ints) -> PmappingBlock:
-    """Return the Pareto set of the pmappings of some blocks, per state.
+    """Return the Pareto set of the pmappings of some blocks, separately per tile shape.
 
     `programs`: number of the search of each source. Of equal pmappings that of the first search
     stays.

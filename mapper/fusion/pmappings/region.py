@@ -172,7 +172,7 @@ def loop_orders(
 
 
 def _keeps_order(order: LoopOrder, loops: FusedLoops, variable: int) -> bool:
-    """Tell whether the loops over a variable stand in `order` as in `loops`."""
+    """Tell whether the loops over one variable have the same order in `order` as in `loops`."""
     return [loop for loop in order if loop[0] == variable] == _loops_over(loops, variable)
 
 
@@ -235,17 +235,18 @@ def with_tiles(lattice: Lattice, states: Ints, tiles: Mapping[int, int]) -> Ints
 
 
 def _exponent(prime: int, tile: int, largest: int) -> int:
-    """Return how often `prime` divides the tile, `largest` times for the whole."""
+    """Return how often `prime` divides `tile`; `largest` if the tile is 0 (the whole bound)."""
     if not tile:
         return largest
     return next(n for n in range(largest, -1, -1) if tile % prime**n == 0)
 
 
 class AlikePrograms(NamedTuple):
-    """Hold searches below the region that are alike in it, with the labels of all.
+    """Hold searches that are alike in the region, with the labels of all of them in one list.
 
-    `numbers`: of the searches. `labels`: costs, shape (labels, fields). `states`: their tile
-    shapes. `origins`: (place of the search in `numbers`, number of the label in it).
+    `numbers`: of the searches. `labels`: costs, shape (labels, fields). `states`: tile shape of
+    each label. `origins`: per label (position of its search in `numbers`, its number in that
+    search).
     """
 
     numbers: Sequence[int]
@@ -280,7 +281,7 @@ def alike_programs(solved: Sequence[SolvedProgram], budget: Budget) -> Iterator[
 
 
 def _region_key(inner: InnerProgram) -> Hashable:
-    """Return what decides about labels in the region, whatever stands below it."""
+    """Return a key, equal for programs that are the same in the region."""
     template = inner.template
     holders = template.template.holders[: template.lowest_on_chip + 1]
     rules_of = template.template.placement.rules_of

@@ -117,7 +117,7 @@ def fixed_spatial_loops(
 
 
 def _divides_bounds(problem: Problem, loops: Sequence[SharedSpatialLoop]) -> bool:
-    """Tell whether the lanes of each variable divide its bound."""
+    """Tell whether the product of the lanes over each variable divides the variable's bound."""
     return all(
         bound % prod(loop.lanes for loop in loops if loop.variable == number) == 0
         for number, bound in enumerate(problem.einsum.bounds.values())
@@ -125,7 +125,10 @@ def _divides_bounds(problem: Problem, loops: Sequence[SharedSpatialLoop]) -> boo
 
 
 def _region_place_below(index: int, region: Sequence[int]) -> int:
-    """Return the number of the first slot of the region at or below slot `index`."""
+    """Return the place in the region of the first holder whose slot is `index` or further down.
+
+    `region`: numbers of the slots of the region's holders.
+    """
     return next(place for place, fill in enumerate(region) if fill >= index)
 
 
@@ -137,7 +140,10 @@ def behind_network(components: Sequence[Component], level: int) -> bool:
 def _variable_orders(
     problem: Problem, slots: tuple[Slot, ...], upper: Sequence[int]
 ) -> Iterator[tuple[Slot, ...]]:
-    """Yield the slots with the variables of each dimension behind a Network in every order."""
+    """Yield the slots with every order of the variables within each dimension behind a Network.
+
+    `upper`: numbers of the spatial slots above the lowest tensor on chip; only these are reordered.
+    """
     variants: list[list[Slot]] = []
     for index, slot in enumerate(slots):
         variants.append([slot])
@@ -149,7 +155,10 @@ def _variable_orders(
 
 
 def _dimension_orders(dimension: SpatialLoops) -> Iterator[SpatialLoops]:
-    """Yield a dimension of one spatial choice with its variables in every order."""
+    """Yield a dimension with its variables in every order; it has one choice of lanes.
+
+    Variables with one lane are left out.
+    """
     (lanes,) = dimension.choices
     pairs = [(v, n) for v, n in zip(dimension.variables, lanes, strict=True) if n > 1]
     for order in permutations(pairs):
@@ -184,7 +193,7 @@ def network_charges(
 
 
 def _lanes_of(slots: Sequence[Slot]) -> list[tuple[str, int]]:
-    """Return (variable, lanes) of all dimensions among the slots, of one spatial choice each."""
+    """Return (variable, lanes) of all spatial slots; each has a single choice."""
     lanes: list[tuple[str, int]] = []
     for slot in slots:
         if isinstance(slot, SpatialLoops):
@@ -200,7 +209,7 @@ def _lanes_per_variable(pairs: Iterable[tuple[str, int]]) -> Lanes:
 
 
 def _over_variables(dimension: SpatialLoops, variables: Collection[str]) -> SpatialLoops:
-    """Return the dimension with the spatial choices over some variables only."""
+    """Return the dimension with only the choices that give lanes to these variables alone."""
     banned = [i for i, v in enumerate(dimension.variables) if v not in variables]
     return replace(
         dimension, choices=tuple(c for c in dimension.choices if all(c[i] == 1 for i in banned))
@@ -208,7 +217,10 @@ def _over_variables(dimension: SpatialLoops, variables: Collection[str]) -> Spat
 
 
 def _spatial_loops(problem: Problem, slot: Slot, region_place: int) -> Iterator[SharedSpatialLoop]:
-    """Yield the spatial loops of a dimension of one spatial choice."""
+    """Yield the spatial loops of a dimension that has a single choice of lanes.
+
+    `region_place`: number of the holder of the region right below.
+    """
     assert isinstance(slot, SpatialLoops)
     level = problem.level(slot.component)
     dims = [dim.name for dim in problem.components[level].spatial]

@@ -62,13 +62,13 @@ def toll_passages(problem: Problem, inner: InnerProgram) -> list[TollPassage]:
 
 
 def _leads_to(problem: Problem, toll: TollCrossing, holder: Holder) -> bool:
-    """Tell whether a holder is below a Toll and gets its tensor through it."""
+    """Tell whether a non-backing holder below a Toll holds the tensor that passes it."""
     deeper = problem.level(holder.component) > problem.level(toll.component)
     return toll.tensor == holder.tensor and deeper and not holder.backing
 
 
 def tolls_above(inner: InnerProgram) -> list[TollCrossing]:
-    """Return what passes a Toll above the lowest tensor on chip."""
+    """Return the (tensor, Toll) crossings above the lowest tensor on chip."""
     slots = inner.program.slot_sequence
     fills = [i for i, slot in enumerate(slots) if isinstance(slot, Fill)]
     lowest = fills[inner.template.lowest_on_chip]

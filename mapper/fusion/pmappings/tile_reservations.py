@@ -25,11 +25,11 @@ LoopOrder = tuple[NumberedLoop, ...]  # outermost first
 
 
 class TileReservation(NamedTuple):
-    """Describe the tile for which a holder of the region must have room.
+    """Describe the tile for which a holder of the region must have capacity.
 
-    `loops_above`: number of fused loops above the tile. `tiles`: (variable, tile) above the other
-    fused loops, once for each variable of these, sorted; tile 0 stands for the whole bound, a
-    variable below 0 for a spatial loop.
+    `loops_above`: number of fused loops above the tile. `tiles`: (variable, tile) for each variable
+    that has a fused loop further down: its tile at this place. Sorted; tile 0 stands for the whole
+    bound, a variable below 0 for a spatial loop.
     """
 
     loops_above: int
@@ -93,12 +93,19 @@ class Region:
     def _reservations(
         self, holder: Holder, tile_depths: range, order: LoopOrder
     ) -> list[TileReservation]:
-        """Return the reservations that a holder may make: of the smallest tile or larger ones."""
+        """Return the tiles that a holder may reserve.
+
+        One, the smallest; for a tensor with varied windows one for each number of loops in
+        `tile_depths`.
+        """
         chosen = tile_depths if holder.tensor in self._varied_windows else tile_depths[-1:]
         return [_reservation(depth, order) for depth in chosen]
 
     def _tile_depth(self, place: int, depths: Sequence[int], order: LoopOrder) -> int:
-        """Return the number of loops above the tile that holder `place` keeps."""
+        """Return the number of loops above the tile that holder `place` reserves.
+
+        `depths`: loops above each holder. The tile shrinks with relevant loops below the holder.
+        """
         start = depths[place]
         if self.holders[place].backing:
             return start
@@ -113,7 +120,10 @@ class Region:
         return last
 
     def _last_depth(self, depths: Sequence[int]) -> int:
-        """Return how many loops stand above the next holder that stops the tile of the first."""
+        """Return how many loops stand above the holder that ends the shrinking of the first.
+
+        `depths`: loops above the first holder and those below it.
+        """
         if self._passes_neighbours:
             return next((depth for depth in depths if depth > depths[0]), depths[0])
         return depths[min(1, len(depths) - 1)]
