@@ -1,1 +1,1 @@
-"""Programs compiled to the engine's tables: one store of rows."""
+"""Compile a program for a machine: its codes and its fabric to the rows of one store."""

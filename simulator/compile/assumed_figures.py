@@ -1,4 +1,4 @@
-"""Which assumed figures of a profile the result of a program rests on.
+"""Find the assumed figures of a profile on which the result of a program rests.
 
 A profile marks a number as `assumed` where nothing is published. A result is as good as such a
 number only if the program uses what it is about: without a branch the cycles of a branch do not
@@ -34,7 +34,7 @@ LIMITS: Final = frozenset({
 
 @dataclass(frozen=True, slots=True)
 class ProgramParts:
-    """What a program uses of the machine, as far as figures depend on it."""
+    """What a program uses of those parts of the machine for which a profile has figures."""
 
     instructions: tuple[Instruction, ...]
     operations: frozenset[str]

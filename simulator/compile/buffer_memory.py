@@ -43,7 +43,10 @@ class BufferMap:
     """First word of each element."""
 
     def names(self) -> tuple[str, ...]:
-        """Return the names of all buffers of the program, sorted, each once; no views."""
+        """Return the names of all buffers of the program, sorted, each once.
+
+        Views, which are other names for a part of a buffer, are left out.
+        """
         buffers = (buffer for code in self.program.codes for buffer in code.buffers)
         return tuple(sorted({buffer.name for buffer in buffers if not buffer.view_of}))
 
@@ -100,7 +103,7 @@ class BufferMap:
 
         word: the memory of all elements as 16-bit words. Elements without the buffer give zeros. If
         codes have buffers of this name that differ in shape or dtype, the result is (height, width,
-        elements of the longest): each buffer flat, padded with zeros, in the first dtype. At least
+        values of the longest): each buffer flat, padded with zeros, in the first dtype. At least
         one code must have a buffer of this name (`names`).
         """
         holders = self.holders(name)
@@ -228,9 +231,9 @@ def as_dtype(array: Values, dtype: str, place: Callable[[int, int], str]) -> Val
 
 
 def element_place(place: object, what: str) -> tuple[int, int]:
-    """Return the (row, column) that something is given for; InputDataError for anything else.
+    """Return the (row, column) for which a user gives something; InputDataError for anything else.
 
-    `what`: is given, for the message.
+    place: what the user wrote; what: names in the message what is given there.
     """
     match place:
         case (int() | np.integer() as row, int() | np.integer() as column):

@@ -1,4 +1,4 @@
-"""Blocks of the engine's static tables, one per code, and the tables of a program of such blocks.
+"""Compiled code as blocks of the engine's static tables, one per code, joined for a program.
 
 A block counts its rows from 0, so that it serves in every program that has its code.
 """

@@ -16,7 +16,7 @@ from tilewright.simulator.program.instruction import (
 
 
 def bounds_error(final: FinalState, element: int, operand: int, cycle: int) -> MachineError:
-    """Return the error of an operand that left its buffer, with the elements it would touch.
+    """Return the error of an operand that left its buffer, with the values that it would touch.
 
     `element`: row * width + column; `operand`: address of its row in the store; `cycle`: of the
     error.

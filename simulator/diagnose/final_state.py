@@ -74,7 +74,7 @@ class FinalState:
         return f"element ({element // width}, {element % width})"
 
     def layout(self, element: int) -> CodeLayout:
-        """Return what the rows of the tables stand for that an element runs.
+        """Return what the rows of the tables of an element's code stand for.
 
         `element`: row * width + column.
         """

@@ -1,8 +1,8 @@
 """Arithmetic of DSD operations on raw bits, with the rounding of the machine.
 
-f16 and f32 round to nearest even, once per element; a fused multiply-add rounds once
-(wafer.md §4.1). f16 runs through wider types, which is exact where double rounding is harmless;
-where it is not, an intermediate is rounded to odd (Boldo and Melquiond 2008).
+f16 and f32 round to nearest even, once per value; a fused multiply-add rounds once (wafer.md §4.1).
+f16 runs through wider types, which is exact where double rounding is harmless; where it is not, an
+intermediate is rounded to odd (Boldo and Melquiond 2008).
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def bits_of(value: Word) -> Word:
 
 @kernel
 def f16_to_f32(bits: int) -> Word:
-    """Return the 32-bit float with the value of a 16-bit float, given by its bits; it is exact."""
+    """Return the 32-bit float with the value of a 16-bit float, given by its bits; exact."""
     sign = (bits & 0x8000) << 16
     exponent = (bits >> 10) & 0x1F
     fraction = bits & 0x3FF
@@ -182,7 +182,11 @@ def combine_f16(arithmetic: int, a: int, b: int, scalar: int) -> Word:
 
 @kernel
 def count_bits(arithmetic: int, value: int) -> Word:
-    """Count bits of a 16-bit value: leading zeros (CLZ), ones (POPCNT), or else trailing zeros."""
+    """Count bits of a 16-bit value: leading zeros (CLZ), ones (POPCNT), or trailing zeros.
+
+    arithmetic: CLZ, POPCNT, or anything else for trailing zeros. 0 has 16 leading and 16 trailing
+    zeros.
+    """
     ones = leading = trailing = 0
     for i in range(16):
         ones += value >> i & 1
@@ -246,10 +250,11 @@ def convert(arithmetic: int, a: int) -> Word:
 
 @kernel
 def combine_uncommon(arithmetic: int, a: int, b: int, scalar: int) -> Word:
-    """Apply a bit operation, bit count, conversion or sum of mixed floats to one value each.
+    """Apply a bit operation, bit count, conversion or sum of mixed floats to one value per source.
 
-    The arguments are bits. The mixed sums: f16 + f32, f32 + f16, and f32 a + f16 b * f16 scalar,
-    where the product is an f32. Returns the bits of the result.
+    a, b, scalar: bits of the values of both sources and of the scalar. The mixed sums: f16 + f32,
+    f32 + f16, and f32 a + f16 b * f16 scalar, where the product is an f32. Returns the bits of the
+    result.
     """
     if arithmetic <= SAR:
         return combine_bits(arithmetic, a & 0xFFFF, b & 0xFFFF)
@@ -282,7 +287,7 @@ def combine_plain(arithmetic: int, value_type: int, operands: OperandBits) -> Wo
 
 @inline_kernel
 def is_plain(arithmetic: int, value_type: int) -> Word:
-    """Return whether an operation is a move, on f32, or a sum or difference of integers.
+    """Return whether an operation is a move, an f32 operation, or a sum or difference of integers.
 
     These are compiled into the kernels that every program runs; others are called by address.
     """

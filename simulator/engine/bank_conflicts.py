@@ -1,6 +1,7 @@
-"""Count the groups of an operation whose two memory reads meet on a bank (wafer.md §2.1).
+"""Count the bank conflicts of an operation on memory: groups whose two reads are of one bank.
 
-The same rule as `compile/code/bank_costs.py`, which counts what is known before the run.
+A group is the values that go at once (wafer.md §2.1). The same rule as
+`compile/code/bank_costs.py`, which counts what is known before the run.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from tilewright.simulator.engine.places import ReadPair
 
 @part_kernel
 def word_of(store: Table, row: int, element: int) -> Word:
-    """Return the 16-bit words from the first element of a memory operand to another one.
+    """Return the distance in 16-bit words from the first value of a memory operand to another one.
 
-    row: address of the operand; element: its number in the vector.
+    row: address of the operand; element: number of the other value in the vector, from 0.
     """
     moved = 0
     passed = element
@@ -29,9 +30,10 @@ def word_of(store: Table, row: int, element: int) -> Word:
 
 @part_kernel
 def reads_meet(store: Table, pair: ReadPair, element: int, elements: int) -> Word:
-    """Return whether the reads of a group of elements touch one bank.
+    """Return whether the two reads of a group of values touch one memory bank, a bank conflict.
 
-    pair: both sources; element: number of the group's first element; elements: of a full group.
+    pair: both sources; element: number of the group's first value in the vector; elements: values
+    of a full group.
     """
     first, second, distance = pair
     apart = distance + word_of(store, first, element) - word_of(store, second, element)
@@ -46,7 +48,8 @@ def reads_meet(store: Table, pair: ReadPair, element: int, elements: int) -> Wor
 def is_regular(store: Table, pair: ReadPair, group: int, length: int) -> Word:
     """Return whether the distance of both sources stays the same, modulo the banks, in a row.
 
-    group: elements that go at once; length: elements of a row.
+    pair: both sources; group: values that go at once; length: values of a row. If so, one group
+    decides for the whole row.
     """
     first, second, _ = pair
     for row in (first, second):
@@ -57,11 +60,11 @@ def is_regular(store: Table, pair: ReadPair, group: int, length: int) -> Word:
 
 @inner_kernel
 def bank_conflicts(store: Table, memory: Memory, arguments: FeatureArguments) -> Word:  # noqa: ARG001
-    """Count the groups of an operation whose two reads meet on a bank.
+    """Count the groups of an operation whose two reads are of the same memory bank.
 
-    A group is the elements that go at once, and ends with a row (wafer.md §2.1). `arguments` are
-    (thread, operand rows of both sources, elements); the thread stands before its first element. 0
-    unless both are in memory.
+    A group is the values that go at once, and ends with a row (wafer.md §2.1). `arguments` are
+    (address of the thread, operand rows of both sources, number of values); the thread's positions
+    are those of the first value. 0 unless both sources are in memory.
     """
     thread, first, second, extent = arguments
     if store[first + at.D_KIND] != at.MEMORY or store[second + at.D_KIND] != at.MEMORY:

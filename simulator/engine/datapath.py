@@ -39,10 +39,10 @@ from tilewright.simulator.engine.places import Computation, Lines, OperandBits
 
 @inline_kernel
 def start_walk(store: Table, place: int, position: int) -> None:
-    """Set an operand of a thread to its first position, before the first element.
+    """Set an operand of a thread to its first value.
 
-    place: address of the operand's position in the thread; position: address in 16-bit words, or of
-    its queue.
+    place: address of the operand's position in the thread; position: what it becomes, an address in
+    16-bit words of memory, or the address of a queue's FIFO.
     """
     store[place] = position
     for d in range(DIMENSIONS):
@@ -104,7 +104,7 @@ def value_of(store: Table, memory: Memory, computation: Computation, operands: O
 
 @inner_kernel
 def do_element(store: Table, memory: Memory, thread: int, now: int) -> None:
-    """Do an operation on one value of each vector: take the sources, compute, write or send.
+    """Do an operation on the next value of each operand: take the sources, compute, write or send.
 
     thread: address of the thread that runs it, whose positions move on; now: the cycle. Its queues
     must be ready.

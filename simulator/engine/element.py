@@ -1,8 +1,8 @@
-"""One element in one cycle: its main thread, then at most one element of one DSD operation.
+"""One processing element in one cycle: its main thread, then one value of one DSD operation.
 
-The datapath serves one wavelet operation per cycle; ready microthreads take turns
-(engines.md §1). An operation on memory alone keeps the main thread busy and leaves that
-slot to the microthreads (wafer.md §4.1: asynchronous data movement belongs to the fabric's time).
+The datapath serves at most one wavelet operation per cycle; ready microthreads take turns
+(engines.md §1). An operation on memory alone keeps the main thread busy and leaves that slot to the
+microthreads (wafer.md §4.1: asynchronous data movement belongs to the fabric's time).
 """
 
 from __future__ import annotations
@@ -296,10 +296,11 @@ def is_served(store: Table, thread: int, ranked: int, rank: int) -> Word:
 
 @part_kernel
 def complete_when_due(store: Table, element: int, thread: int, now: int) -> None:
-    """End an operation whose last value went K_COMPLETION cycles ago; visit it again if less.
+    """End a thread's operation if its completion is due; else visit the element when it is.
 
-    K_COMPLETION: cycles of the profile from the last value to the end of an operation. element,
-    thread: addresses of the processing element and of the thread.
+    It is due K_COMPLETION cycles, of the profile, after its last value. A thread that is not
+    completing is left alone. element, thread: addresses of the processing element and of the
+    thread; now: the cycle.
     """
     if store[thread + at.T_STATE] != at.COMPLETING:
         return
@@ -311,7 +312,10 @@ def complete_when_due(store: Table, element: int, thread: int, now: int) -> None
 
 @part_kernel
 def holding_rank(store: Table, element: int, now: int) -> Word:
-    """Return the priority of the main thread if it has the issue slot in cycle `now`, else -1."""
+    """Return the priority of the main thread if it has the issue slot in cycle `now`, else -1.
+
+    element: address of the processing element.
+    """
     if store[element + at.E_STATE] < at.M_READY or store[element + at.E_UNTIL] <= now:
         return -1
     return store[element + at.E_MAIN_LEVEL]

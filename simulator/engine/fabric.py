@@ -125,8 +125,8 @@ def tail_of(store: Table, queue: int) -> Word:
 def has_space(store: Table, queue: int, now: int) -> Word:
     """Return whether a FIFO could take a wavelet at the start of cycle `now`.
 
-    A place that is freed in cycle t counts as used until t + credit (1 for a plain queue). queue:
-    address of the FIFO.
+    A place that a wavelet leaves in cycle t can be taken from cycle t + credit on (credit is 1 for
+    a plain queue). queue: address of the FIFO.
     """
     queue = address(queue)
     if store[queue + F_COUNT] == store[queue + F_CAP]:
@@ -136,7 +136,7 @@ def has_space(store: Table, queue: int, now: int) -> Word:
 
 @inline_kernel
 def await_space(store: Table, queue: int, agent: int, now: int) -> None:
-    """Visit an agent again in the first cycle in which a FIFO, now without space, may have some.
+    """Let an agent be visited again in the first cycle in which a FIFO without space may have some.
 
     An agent is a FIFO or an element, by its address. now: the cycle.
     """

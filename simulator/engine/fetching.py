@@ -1,8 +1,8 @@
-"""Prefetch the rows of the agents that are visited next; this has no effect on results.
+"""Prefetch the rows of the agents that are visited next, for speed; results stay the same.
 
 The rows of a large grid do not fit the near caches of the processor, and the processor cannot
-predict the order of visits. The list of a cycle's agents names the rows that come next. Without
-the prefetch a visit mostly waits for memory.
+predict the order of visits. The list of a cycle's agents names the rows that come next. Without the
+prefetch a visit mostly waits for memory.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Whole operations on lines: one-dimensional vectors in memory, and scalars.
 
-Nearly all work of a large program is done here, so nothing of a value is looked up but its bits.
+Nearly all work of a large program is done here, so a loop over values reads nothing but the values.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def line_of(store: Table, thread: int, lines: Lines, operand: int) -> tuple[int,
 
 @inner_kernel
 def fuse_lines(store: Table, memory: Memory, thread: int, lines: Lines) -> None:
-    """Do a fused multiply-add of f32 on lines, as `do_lines` does other operations."""
+    """Do a fused multiply-add of f32 on lines (one-dimensional vectors), as `do_lines` does."""
     scalar = store[thread + at.T_SCALAR]
     dest, dest_step, _ = line_of(store, thread, lines, 0)
     a, a_step, a_wide = line_of(store, thread, lines, 1)
@@ -84,9 +84,10 @@ def do_lines(store: Table, memory: Memory, thread: int, lines: Lines) -> None:
 
 @inner_kernel
 def has_lines(store: Table, thread: int) -> Word:
-    """Return whether all operands of a thread are lines in memory, or scalars, and keep no carry.
+    """Return whether all operands of a thread are lines in memory, or scalars.
 
-    A line has one dimension and its own stride, and does not wrap around.
+    A line has one dimension and its own stride, and does not wrap around. False, too, for additions
+    with carry, and for operations that drop wavelets.
     """
     if store[store[thread + at.T_OP] + at.O_ARITHMETIC] in (ADD_CARRY, DROP):
         return False
@@ -102,7 +103,10 @@ def has_lines(store: Table, thread: int) -> Word:
 
 @inner_kernel
 def do_special_lines(store: Table, memory: Memory, element: int, thread: int) -> None:
-    """Do all elements of a special operation on lines at once, as `do_special` does each."""
+    """Do a whole special operation whose operands are one-dimensional vectors in memory.
+
+    The result is that of `do_special`, which goes value by value.
+    """
     op = store[thread + at.T_OP]
     extent = store[thread + at.T_EXTENT]
     if store[at.S_TIMES_ONLY] == 0:

@@ -1,7 +1,7 @@
-"""`@map`: run a callback per element; its arguments and its result are elements of descriptors.
+"""`@map`: run a callback per value; its arguments and its result are values of descriptors.
 
 The main thread runs a loop: take a value of every input, run the callback's instructions, give the
-result to the output. The loop ends when an operand has no elements left; values that it took from
+result to the output. The loop ends when an operand has no values left; values that it took from
 other inputs before are lost. Operations on descriptors in the callback are the main thread's, so
 the map then holds its operands on a thread of its own.
 """

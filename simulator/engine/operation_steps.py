@@ -1,8 +1,8 @@
 """Start and end of operations: operands, whole operations on memory, completion, timeline, errors.
 
 Plain and special operations share these kernels. An operation on memory alone runs whole at its
-dispatch and keeps the main thread busy for its cycles; an operation with queues goes element by
-element and ends with `finish`.
+dispatch and keeps the main thread busy for its cycles; an operation with queues goes value by value
+and ends with `finish`.
 """
 
 from __future__ import annotations
@@ -109,10 +109,10 @@ def load_operands(store: Table, memory: Memory, element: int, thread: int, op: i
 
 @inline_kernel
 def look_at_operands(store: Table, memory: Memory, element: int, thread: int) -> None:
-    """Look at the memory of an operation that begins, where the run or the program asks for it.
+    """Check an operation that begins for races and unwritten memory, if the run asks for it.
 
-    Beside others it may be in a race (races.py); it may read what nothing has written
-    (unwritten.py). element, thread: addresses; the operands are loaded.
+    A race is with an operation that runs beside it (races.py); unwritten memory: see unwritten.py.
+    element, thread: addresses; the thread's operands are loaded.
     """
     if store[element + at.E_RUNNING] > 0 and store[at.S_FEATURES + at.FEATURE_RACES] != 0:
         use(store, memory, at.FEATURE_RACES, (element, thread, 0, 0))
@@ -122,7 +122,10 @@ def look_at_operands(store: Table, memory: Memory, element: int, thread: int) ->
 
 @part_kernel
 def groups_of(store: Table, op: int, extent: int) -> Word:
-    """Return in how many groups an operation on memory goes: values at once, cut at each row."""
+    """Return in how many groups an operation on memory goes; a group is the values that go at once.
+
+    op: address of the operation; extent: number of values. A group ends with a row.
+    """
     group = store[op + at.O_GROUP]
     length = max(1, min(extent, store[op + at.O_ROW]))
     groups = extent // length * ((length + group - 1) // group)
@@ -173,9 +176,8 @@ def run_memory(store: Table, memory: Memory, element: int, thread: int, now: int
 def hold_datapath(store: Table, element: int, thread: int, now: int, until: int) -> None:
     """Let an operation on memory alone have the issue slot of a processing element for some cycles.
 
-    thread: its thread, that of a microthread if its registers hold streams at other times; now:
-    cycle of its dispatch; until: its end, which each word that a microthread of a higher priority
-    passes in the meantime delays by one cycle.
+    element, thread: addresses; now: cycle of its dispatch; until: cycle of its end. Each word that
+    a microthread of a higher priority passes in the meantime delays the end by one cycle.
     """
     store[element + at.E_STATE] = at.M_MEMORY
     store[element + at.E_UNTIL] = until

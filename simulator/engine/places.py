@@ -37,9 +37,10 @@ class QueuePlace(NamedTuple):
 
 
 class ReadPair(NamedTuple):
-    """Name both memory sources of an operation by their operand rows.
+    """Name both memory sources of an operation.
 
-    distance: 16-bit words from the second one's first element to the first one's.
+    first, second: addresses of their operand rows; distance: 16-bit words from the first value of
+    the second source to the first value of the first one.
     """
 
     first: int

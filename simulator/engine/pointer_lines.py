@@ -14,9 +14,9 @@ Ids = npt.NDArray[np.int64]
 def follow(pointer: Ids, sums: Ids, ends: Ids, stack: Ids) -> bool:
     """Find the end of every row's chain of pointers, and add up `sums` along the chains.
 
-    pointer: (rows,) next row or -1; sums: (k, rows), changed; ends: (rows,) -1 at the start,
-    changed; stack: working space for the longest chain. Returns False for a chain that does not
-    end.
+    pointer: (rows,) next row, or -1 at an end. sums: (k, rows), changed: each row gets the sum from
+    itself to its end. ends: (rows,) -1 at the start, changed: number of the last row of each chain.
+    stack: (rows,) working space. Returns False for a chain that leads back to itself.
     """
     for first in range(pointer.size):
         row = first

@@ -1,4 +1,4 @@
-"""Races for memory: work on words that a running microthread touches, one of both writing them.
+"""Races for memory: work on words that a running microthread touches, where one of the two writes.
 
 Nothing orders the two, so on the machine the values depend on chance. A microthread touches the
 words of its operands from its start to its end; two accesses of the main thread are in order.
@@ -25,9 +25,10 @@ SCALAR: Final = 3
 
 
 class WordLine(NamedTuple):
-    """Hold words at equal distances: `values` values of `wide` words, `stride` words apart.
+    """Hold the words of values at equal distances: `values` values of `wide` words each.
 
-    start: address of the first one in 16-bit words, in the memory of all elements.
+    start: address of the first one in 16-bit words, in the memory of all elements; stride: words
+    from one value to the next.
     """
 
     start: int
@@ -37,10 +38,11 @@ class WordLine(NamedTuple):
 
 
 class Reach(NamedTuple):
-    """Hold bounds of the words of an operand: from `low` up to `high`, which is not touched.
+    """Hold bounds of the 16-bit words that an operand touches: `low` <= word < `high`.
 
-    Those of a tile's rows lie, modulo `period`, in `width` words from `start` on; a period of 0 is
-    unknown.
+    For the rows of a two-dimensional tile they are narrower. Modulo `period`, the words from one
+    row to the next, all touched words lie in `width` words from `start` on: so two tiles side by
+    side are seen to be apart. A period of 0 says nothing of this kind.
     """
 
     low: int
@@ -59,7 +61,7 @@ class PlacePair(NamedTuple):
 
 @part_kernel
 def is_scalar(place: OperandPlace) -> Word:
-    """Return whether an operand is a single value of the instruction that begins."""
+    """Return whether an operand is a single value: a scalar, or of a scalar instruction."""
     return place.thread < 0 or place.operand == SCALAR
 
 
@@ -81,13 +83,17 @@ def row_of(store: Table, thread: int, operand: int) -> Word:
 
 @inline_kernel
 def writes(store: Table, thread: int, operand: int) -> Word:
-    """Return whether a thread's operation writes an operand: its destination, a cleared source."""
+    """Return whether a thread's operation writes an operand: its destination, a cleared source.
+
+    operand: 0 is the destination, 1 and 2 are the sources; a source may be set to zero after the
+    operation.
+    """
     return operand == 0 or store[store[thread + at.T_OP] + at.O_ZERO] == operand
 
 
 @inline_kernel
 def values_of(store: Table, place: OperandPlace) -> Word:
-    """Return how many values of an operand in memory are touched."""
+    """Return the number of values of an operand in memory that the operation touches."""
     if is_scalar(place):
         return 1
     op = store[place.thread + at.T_OP]
@@ -101,7 +107,7 @@ def values_of(store: Table, place: OperandPlace) -> Word:
 
 @inline_kernel
 def first_line(store: Table, place: OperandPlace, row: int) -> WordLine:
-    """Return the values of an operand as if they lay in one line."""
+    """Return an operand's values as if they all lay in one line, along its inner dimension."""
     start = start_of(store, place.element, row) if is_scalar(place) else 0
     stride = store[row + at.D_STRIDE]
     if not is_scalar(place):
@@ -119,7 +125,7 @@ def ring_offset(store: Table, place: OperandPlace) -> Word:
 
 @inner_kernel
 def reach_of(store: Table, place: OperandPlace, row: int) -> Reach:
-    """Return bounds of the words that an operand touches."""
+    """Return bounds of the words that an operand in memory touches; row: of the operand."""
     start, stride, values, wide = first_line(store, place, row)
     if store[row + at.D_DIMENSIONS] > 1:
         low, high = start + store[row + at.D_LOW], start + store[row + at.D_HIGH] + wide
@@ -140,7 +146,7 @@ def reach_of(store: Table, place: OperandPlace, row: int) -> Reach:
 
 @inline_kernel
 def are_apart(first: Reach, second: Reach) -> Word:
-    """Return whether bounds show that two operands share no word."""
+    """Return whether two operands surely share no word, by their bounds alone."""
     if first.low >= second.high or second.low >= first.high:
         return True
     period = max(first.period, second.period)
@@ -156,7 +162,8 @@ def are_apart(first: Reach, second: Reach) -> Word:
 def line_count(store: Table, place: OperandPlace, row: int) -> Word:
     """Return in how many lines an operand's words lie: rows of a mem4d, turns around a ring.
 
-    Later turns around a ring touch the words of earlier ones.
+    A mem4d is a descriptor of several dimensions, a ring a circular buffer. Turns that only touch
+    words of earlier ones are left out. Other operands are one line.
     """
     values = values_of(store, place)
     if store[row + at.D_DIMENSIONS] > 1:
@@ -270,9 +277,10 @@ def note_race(store: Table, places: PlacePair, word: int) -> None:
 
 @part_kernel
 def is_beside(store: Table, running: int, thread: int, first: int) -> Word:
-    """Return whether a thread runs beside what begins: the main thread is in order with itself.
+    """Return whether a thread has an operation that runs beside what begins.
 
-    running, thread: addresses of both (thread -1: a scalar instruction); first: of the main one.
+    running: address of this thread; thread: address of the one that begins, -1 for a scalar
+    instruction; first: address of the main thread, all of whose work is in order.
     """
     state = store[running + at.T_STATE]
     if state == at.FREE or running == thread:
@@ -283,10 +291,10 @@ def is_beside(store: Table, running: int, thread: int, first: int) -> Word:
 
 @inner_kernel
 def operand_races(store: Table, place: OperandPlace, row: int, written: int) -> Word:
-    """Look for a race of an operand with all running operations; return whether there is one.
+    """Look for a race of an operand with all running operations; return whether it has one.
 
-    place: of an operation that begins (thread -1: a scalar instruction); row: of its operand in
-    memory; written: whether it writes the operand.
+    The race is noted (`note_race`). place: of an operation that begins (thread -1: a scalar
+    instruction); row: of its operand in memory; written: whether it writes the operand.
     """
     element, thread, _ = place
     first = store[element + at.E_THREADS]

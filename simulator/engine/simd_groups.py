@@ -1,8 +1,8 @@
-"""SIMD operations on wavelets that carry two 16-bit values: groups of elements that go together.
+"""SIMD operations on wavelets that carry two 16-bit values: groups of values that go together.
 
-The SIMD mode of the operation's queues and FIFOs gives the size of a group (2 or 4 elements). If a
-queue has no mode, elements go one by one, and the thread keeps the other half of a wavelet
-(`T_HALF_VALUE`). Example: in mode 64 an operation of 8 elements takes two wavelets per group of 4.
+The SIMD mode of the operation's queues and FIFOs gives the size of a group (2 or 4 values). If a
+queue has no mode, values go one by one, and the thread keeps the other half of a wavelet
+(`T_HALF_VALUE`). Example: in mode 64 an operation of 8 values takes two wavelets per group of 4.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from tilewright.simulator.run.trace import BUSY, WAIT_INPUT, WAIT_OUTPUT
 
 @inner_kernel
 def wavelets_of(store: Table, thread: int, operand: int, width: int) -> Word:
-    """Return how many wavelets a queue operand passes for `width` elements: two go in a wavelet.
+    """Return how many wavelets a queue operand passes for `width` values.
 
-    A queue without a SIMD mode needs one each. For one element it may be 0, while half a wavelet is
-    left over or still has to be filled.
+    With a SIMD mode a wavelet carries two values, without one it carries one. For one value it may
+    be 0: a source still has half a wavelet left, or a destination waits for the second half.
     """
     if store[store[thread + at.T_ROWS + operand] + at.D_FLAGS] & at.PAIRS == 0:
         return width

@@ -1,8 +1,8 @@
-"""Special operations element by element: control wavelets, indices, FIFOs, circular buffers.
+"""Special operations value by value: control wavelets, indices, FIFOs, circular buffers.
 
 They are slower and more general than the plain datapath: the thread names its operand rows
-(`T_ROWS`), which registers may have changed since the program was compiled. An element goes when
-all its queues and FIFOs are ready. A full or an empty FIFO suspends or ends the operation.
+(`T_ROWS`), which registers may have changed since the program was compiled. A value goes when all
+queues and FIFOs of the operation are ready. A full or an empty FIFO suspends or ends the operation.
 """
 
 from __future__ import annotations
@@ -82,8 +82,9 @@ def fifo_pop(store: Table, memory: Memory, element: int, fifo: int) -> Word:
 def fifo_event(store: Table, fifo: int, reads: int, needed: int, asynchronous: int) -> Word:
     """Note that a FIFO in memory lacks space or values for an operation; return its action.
 
-    reads: whether values are missing; needed: for how many elements. The action is SUSPEND,
-    TERMINATE, FAULT, or TEST_OR_SUSPEND, which an asynchronous operation takes as SUSPEND.
+    reads: whether values are missing, else space; needed: for how many values. The action is
+    SUSPEND, TERMINATE, FAULT or TEST_OR_SUSPEND; for an asynchronous operation the last one becomes
+    SUSPEND.
     """
     action = store[fifo + (at.Q_EMPTY_ACTION if reads else at.Q_FULL_ACTION)]
     store[fifo + (at.Q_EMPTY if reads else at.Q_FULL)] = needed
@@ -241,7 +242,7 @@ def drop_wavelet(store: Table, element: int, thread: int, now: int) -> None:
 
 @inner_kernel
 def do_special(store: Table, memory: Memory, element: int, thread: int, now: int) -> None:
-    """Do one element of a special operation, whose queues and FIFOs must be ready.
+    """Do a special operation on its next values; its queues and FIFOs must be ready.
 
     A special operation uses registers, FIFOs in memory, indices or control wavelets. It takes the
     sources, computes, and sends or writes the result; now: the cycle.
@@ -379,10 +380,10 @@ def end_by_control(store: Table, element: int, thread: int) -> None:
 
 @inner_kernel
 def end_early(store: Table, memory: Memory, element: int, thread: int, completed: int) -> None:
-    """Keep what an operation leaves that a full or empty FIFO in memory ended.
+    """Keep what is left of an operation that a full or empty FIFO in memory ended.
 
-    The elements not done become the FIFO's length, a scalar destination gets its old value back,
-    and the operation's result counter gets `completed`: 1 if it counts as complete, else 0.
+    The number of values not done becomes the FIFO's length, a scalar destination gets its old value
+    back, and the operation's result counter gets `completed`: 1 if it counts as complete, else 0.
     """
     op = store[thread + at.T_OP]
     for operand in range(3):
@@ -419,9 +420,11 @@ def streams(store: Table, thread: int) -> Word:
 
 @inner_kernel
 def steps_covered(store: Table, column: int, row: int, at_end: int) -> Word:
-    """Return how many steps of its outermost dimension a memory operand has begun.
+    """Return how many steps of its outermost dimension an operand in memory has begun.
 
-    At the end of an operation all counters are 0 again, as at its start: `at_end` tells them apart.
+    column: address of its position in the thread, with a counter per dimension; row: address of its
+    operand row. At the end of an operation all counters are 0 again, as at its start; with at_end =
+    1 that counts as all steps. Example: rows of 4 values, ended after 6 values: 2 steps.
     """
     last = store[row + at.D_DIMENSIONS] - 1
     begun = 0
@@ -434,11 +437,11 @@ def steps_covered(store: Table, column: int, row: int, at_end: int) -> Word:
 
 @inner_kernel
 def save_positions(store: Table, element: int, thread: int, at_end: int) -> None:
-    """Move registers that save their address behind the elements that an operation covered.
+    """Move registers that save their address behind the values that an operation covered.
 
     A register holds a descriptor; one that saves its address lets the next operation go on there.
-    Of several dimensions the outermost moves; a step that has begun is covered. at_end: 0 for an
-    operation that ended before its last element, else 1.
+    With several dimensions it moves by whole steps of the outermost one; a step that has begun
+    counts. at_end: 0 for an operation that ended before its last value, else 1.
     """
     op = store[thread + at.T_OP]
     for operand in range(3):

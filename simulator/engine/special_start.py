@@ -1,7 +1,7 @@
 """Start a special operation: load its operands from registers, indices, FIFOs and changed lengths.
 
 A special operation is one whose operands are known only at run time (`O_SPECIAL`). Its start fills
-the thread: the operand rows (`T_ROWS`), their first positions, the number of elements. A start that
+the thread: the operand rows (`T_ROWS`), their first positions, the number of values. A start that
 would leave a buffer, or end inside a group of SIMD values, is an error of the run.
 """
 
@@ -100,10 +100,12 @@ def use_register(store: Table, element: int, thread: int, operand: int) -> Word:
 
 @inner_kernel
 def change_operand(store: Table, memory: Memory, place: OperandPlace, row: int) -> Word:
-    """Set an operand's length (elements) and stride (words) that instructions have changed.
+    """Give a thread's operand the length and the stride that instructions have set in the run.
 
-    Returns False, and records an error, for a length of more than 65535, or a stride beyond -128 to
-    127 elements. A length of 0 is EMPTY.
+    place: addresses of element and thread, and which operand; row: address of the operand row,
+    which says where the length (in values) and the stride (in values, kept in words) are. Returns
+    False, and records an error, for a length of more than 65535, or a stride beyond -128 to 127. A
+    length of 0 is kept as EMPTY.
     """
     element, thread, operand = place
     op = store[thread + at.T_OP]
@@ -125,10 +127,11 @@ def change_operand(store: Table, memory: Memory, place: OperandPlace, row: int) 
 
 @inline_kernel
 def moved_base(store: Table, element: int, row: int) -> Word:
-    """Return where an operand in memory begins, in the memory of all elements, unchecked.
+    """Return the first word of an operand in memory, its counters added, unchecked.
 
-    With a length that is known in the run only, `stays_in_buffer` checks it: a length of 0 leaves
-    no buffer, wherever it begins.
+    An address in 16-bit words of the memory of all elements. It is for operands whose length is
+    known in the run only: `stays_in_buffer` checks them later, as a length of 0 leaves no buffer,
+    wherever it begins.
     """
     base = store[row + at.D_BASE]
     first = store[element + at.E_VARIABLES]
@@ -318,10 +321,9 @@ def stays_in_buffer(store: Table, place: OperandPlace, row: int, position: int) 
 def length_of(store: Table, thread: int, operand: int) -> Word:
     """Return the number of values of a thread's operand, 0 if it has no length of its own.
 
-    A length of 0 values is EMPTY.
-
-    thread: address; operand: 0 is the destination, 1 and 2 are the sources. A FIFO in memory has
-    the length that was set for its reads or writes.
+    A length that was set to 0 values is EMPTY instead. thread: address; operand: 0 is the
+    destination, 1 and 2 are the sources. A FIFO in memory has the length that was set for its reads
+    or writes.
     """
     row = store[thread + at.T_ROWS + operand]
     if store[row + at.D_KIND] == at.POOL:
@@ -334,9 +336,10 @@ def length_of(store: Table, thread: int, operand: int) -> Word:
 
 @part_kernel
 def simd_mode(store: Table, thread: int) -> Word:
-    """Return the narrowest SIMD mode of a thread's operands; SIMD_MIXED if a queue has none.
+    """Return the SIMD mode of a thread's operation: the narrowest one of its operands.
 
-    A mode says how many 16-bit elements go at once. SIMD_NONE: no operand has a mode.
+    A mode says how many 16-bit values go at once. SIMD_NONE: no operand has a mode. SIMD_MIXED: an
+    operand has one, but a queue has none, so values go one by one.
     """
     mode = at.SIMD_NONE
     mixed = False
@@ -354,9 +357,10 @@ def simd_mode(store: Table, thread: int) -> Word:
 
 @part_kernel
 def group_of(store: Table, thread: int, mode: int) -> Word:
-    """Return the number of elements (1, 2 or 4) of which a thread's length must be a multiple.
+    """Return the number of values (1, 2 or 4) of which an operation's length must be a multiple.
 
-    mode: SIMD mode of the operation. It is what goes at once, and what each queue's own mode takes.
+    thread: address; mode: SIMD mode of the operation. It is the number of values that go at once,
+    or the number that the mode of one of its queues takes, if that is more.
     """
     group = 4 if mode == at.SIMD_64 else 1 if mode in (at.SIMD_NONE, at.SIMD_MIXED) else 2
     for operand in range(3):
@@ -386,7 +390,7 @@ def endless_in_buffers(store: Table, thread: int) -> Word:
 
 @inner_kernel
 def common_length(store: Table, element: int, thread: int) -> Word:
-    """Return the number of elements that a thread's operands share, 0 on an error of the run.
+    """Return the number of values that a thread's operands share, 0 on an error of the run.
 
     Different lengths are an error, and so is an operation none of whose operands has a length.
     """
@@ -407,7 +411,7 @@ def common_length(store: Table, element: int, thread: int) -> Word:
 
 @inner_kernel
 def set_extent(store: Table, element: int, thread: int) -> Word:
-    """Set the number of elements and the SIMD mode of a thread; return False on an error.
+    """Set the number of values and the SIMD mode of a thread; return False on an error.
 
     Errors of the run: lengths that differ or are no multiple of what goes at once, an endless
     operation that would leave a buffer.

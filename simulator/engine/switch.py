@@ -33,10 +33,10 @@ def position_at(store: Table, state: int, now: int) -> Word:
 
 @inner_kernel
 def next_count(store: Table, state: int) -> Word:
-    """Return the count that a filter's counter shows for the next wavelet that it counts.
+    """Return the count that a router's counter filter compares for the next wavelet.
 
-    state: address of the state of the router for one color. Inclusive counters start at their
-    count, others one behind it.
+    state: address of the state of the router for one color. An inclusive filter compares the
+    wavelets counted so far, any other this number plus 1.
     """
     limit = store[state + at.X_LIMIT + store[state + at.X_TURN]]
     count = store[state + at.X_COUNT]
@@ -95,9 +95,9 @@ def count_wavelet(store: Table, state: int, payload: int) -> None:
 def targets_of(store: Table, queue: int, now: int) -> Word:
     """Return where the head of a steered router buffer goes now: a bit per FIFO that it feeds.
 
-    -1: it waits, since the switch position does not take from it or the color is torn down. 0: it
-    is dropped, since it would go to the element only and the filter rejects it. queue: address of
-    the buffer's FIFO.
+    -1: it waits, since the switch position does not take from this side, or the color is torn down.
+    0: it is dropped, since it would go to the element only, and a filter or its own command keeps
+    it from there. queue: address of the buffer's FIFO.
     """
     way = address(store[queue + at.F_WAY])
     state = address(store[way + at.W_STATE])

@@ -41,10 +41,11 @@ def mark_written(store: Table, memory: Memory, place: OperandPlace, row: int) ->
 
 @inner_kernel
 def writes_itself(store: Table, place: OperandPlace, row: int, word: int) -> Word:
-    """Return whether an operation may write a word of a source before it reads it.
+    """Return whether an operation may itself write a word of a source before it reads it.
 
-    It may if the word is one of its destination, and the destination does not go along with the
-    source element by element.
+    It may if the word is one of its destination, unless destination and source begin at the same
+    word with the same stride: then each value is read before it is written. word: address in 16-bit
+    words.
     """
     dest_row = (
         row_of(store, place.thread, 0) if place.thread >= 0 and place.operand < SCALAR else -1

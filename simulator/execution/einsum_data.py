@@ -61,9 +61,10 @@ class EinsumData:
 
     @cached_property
     def operands(self) -> Mapping[str, AnyArray]:
-        """Whole input tensors by name.
+        """Whole input tensors by name; those that are not given are random.
 
-        Random values lie where the formula has values.
+        If numpy gives `nan` for a logarithm or root of the random values, their magnitudes are
+        taken.
         """
         drawn = random_operands(self.einsum, self.seed, self.given)
         if not has_values(Workload((self.einsum,), {}), {**drawn, **self.given}):
@@ -85,9 +86,10 @@ class EinsumData:
     def compare(self, output: Floats, additions: int | None = None) -> float:
         """Return the greatest error of an output as a share (0 to 1) of what rounding allows.
 
-        `output`: the whole tensor, which has no number exactly where numpy has none. `additions`:
-        most that one value goes through, for long sums. Raises WrongResult if an error is above its
-        bound, TilewrightError where the formula has no value.
+        `output`: the whole tensor; it must be `nan` exactly where numpy's result is. `additions`:
+        the most additions that one value went through in the run, None if not known; the bound then
+        takes all of the sum. Raises WrongResult if an error is above its bound, TilewrightError
+        where the formula has no value.
         """
         exact, allowed = self._result.value, self._result.error(additions)
         equal = (output == exact) | (np.isnan(output) & np.isnan(exact))

@@ -38,8 +38,11 @@ VALUES_ALONE = "values alone"
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """Elements whose operations are recorded, what ends a run before its end, and its cycles if
-    they are known already: by the pattern, or from a run without values."""
+    """How one run goes on: what it records, what ends it early, and what is known of it already.
+
+    `timeline`: the elements whose operations are recorded. `stop`: says that the run is to end.
+    `cycles`: of the run, if they are known by the pattern or from a run without values, else None.
+    """
 
     timeline: TimelineRequest = False
     stop: Stop | None = None
@@ -51,10 +54,10 @@ class ExecutionSettings:
     """How mappings are executed.
 
     `machine`: name of a machine profile, or the path of its file. `overrides`: fields of the
-    profile to replace, by name. `seed`: of the random operands. `shown_elements`: elements, spread
-    evenly over the grid, whose operations the timeline records; 0 for none, None for all. `stop`:
-    says that a run is to end, which then raises RunStoppedError; large grids run to their end.
-    `threads`: long runs of a search that go on side by side.
+    profile to replace, by name. `seed`: of the random operands. `shown_elements`: how many
+    elements, spread evenly over the grid, have their operations recorded in the timeline; 0 for
+    none, None for all. `stop`: says that a run is to end, which then raises RunStoppedError; large
+    grids run to their end. `threads`: number of long runs that a search does at the same time.
     """
 
     machine: str = "wse2-sdk-sim"
@@ -73,7 +76,7 @@ class ExecutionSettings:
         return load_profile(self.machine).with_values({"sram_bytes": size, **self.overrides})
 
     def options(self, read: SpaceTime) -> RunOptions:
-        """Return the options of a run of a mapping."""
+        """Return the options of the run of a mapping: what it records, and what ends it."""
         return RunOptions(spread_elements(read, self.shown_elements), self.stop)
 
 
@@ -122,7 +125,7 @@ class EinsumExecution:
 
     @cached_property
     def lower_bound_cycles(self) -> int:
-        """Cycles that no execution of this mapping goes below."""
+        """A number of cycles that no execution of this mapping goes below."""
         return lower_bound(self.plan, self.profile)
 
     @property
@@ -140,22 +143,22 @@ class EinsumExecution:
 
     @property
     def sram_bits(self) -> int:
-        """Bits of tiles in the memory of one element."""
+        """Bits that the tiles take in the memory (SRAM) of one element."""
         return self.plan.addresses.words * 16
 
     @property
     def elements(self) -> int:
-        """Elements that work."""
+        """Number of elements of the grid that the mapping uses."""
         return self.plan.read.columns * self.plan.read.rows
 
     @property
     def utilization(self) -> float:
-        """Points of the iteration space per element and cycle."""
+        """Points of the iteration space that an element computes per cycle, on average."""
         return self.plan.read.workload_einsum.operations / (self.elements * self.cycles)
 
     @property
     def hops(self) -> int:
-        """Wavelets times links."""
+        """Number of wavelets times the links that each one crosses."""
         return total_hops(self.counts)
 
 
@@ -264,8 +267,9 @@ def execute_einsum(
 ) -> EinsumExecution:
     """Execute one mapping on a grid; `operands` are random where they are not given.
 
-    `kept`, `held`: addresses and contents of what Einsums before have left in the elements. Raises
-    what `plan_of` and `execute_plan` raise.
+    `kept`: addresses of tensors that earlier Einsums have left in the elements; `held`: the values
+    of those that this Einsum reads, (rows, columns, 1, values) by tensor. Raises what `plan_of` and
+    `execute_plan` raise.
     """
     settings = settings or ExecutionSettings()
     profile = settings.profile(read.grid)

@@ -1,4 +1,4 @@
-"""Tensors that stay in the elements' memories from one Einsum to those that read them.
+"""Tensors that stay in the elements' memories from the Einsum that computes them to their readers.
 
 Their addresses hold over their lifetimes, and their values are carried from run to run as the
 elements left them (theory/grid.md §8).
@@ -40,7 +40,10 @@ from tilewright.simulator.lowering.addresses import (
 
 
 def intermediates(workload: Workload) -> dict[str, int]:
-    """Return the tensors that one Einsum computes and a later one reads: (number of the last)."""
+    """Return the tensors that one Einsum computes and a later one reads, with their last reader.
+
+    By tensor, the number (from 0) of the last Einsum of the workload that reads it.
+    """
     written: set[str] = set()
     last: dict[str, int] = {}
     for number, einsum in enumerate(workload.einsums):
@@ -52,10 +55,11 @@ def intermediates(workload: Workload) -> dict[str, int]:
 
 
 def bank_offsets(workload: Workload) -> dict[str, int]:
-    """Return the address modulo 8 at which each intermediate lies if it stays: 0 or 4.
+    """Return the address modulo 8, 0 or 4, at which each intermediate lies if it stays.
 
-    The result of an Einsum lies apart from the first intermediate that the Einsum reads, so that
-    both are read at once.
+    Addresses count 16-bit words, and modulo 8 they are memory banks. The result of an Einsum has
+    another number than the first intermediate that the Einsum reads, so that no access of both
+    meets on a bank.
     """
     offsets: dict[str, int] = {}
     exchanged = intermediates(workload)
@@ -117,8 +121,9 @@ class _Kept:
 class ReadyMemories:
     """What the elements have when an Einsum begins.
 
-    `kept`: addresses; `held`: the contents that its mapping uses, by tensor; `exchanges`: those
-    that ran before it.
+    `kept`: addresses of the tensors that earlier Einsums left; `held`: the values of those that its
+    mapping reads, (rows, columns, 1, values) by tensor; `exchanges`: programs that ran before it to
+    move them.
     """
 
     kept: LeftTensors
@@ -128,11 +133,11 @@ class ReadyMemories:
 
 @dataclass(slots=True)
 class Exchange:
-    """Keeps the tensors that stay in the elements while the Einsums of a workload run in turn.
+    """Keep the tensors that stay in the elements while the Einsums of a workload run in turn.
 
-    Where an Einsum needs one elsewhere than it lies, a program of the machine moves a copy for it.
-    `workload`: the Einsums; `staying`: names of the tensors; `settings`: of the machine that runs
-    the moves; `tensors`: those that were left so far, with their place and values.
+    Where an Einsum needs a tensor in other elements than hold it, a program of the machine moves a
+    copy. `workload`: the Einsums; `staying`: names of the tensors; `settings`: of the machine that
+    runs the moves; `tensors`: those that were left so far, with their place and values.
     """
 
     workload: Workload
@@ -141,10 +146,10 @@ class Exchange:
     tensors: dict[str, _Kept] = field(default_factory=dict)
 
     def ready_for(self, read: SpaceTime) -> ReadyMemories:
-        """Return what is in the memories when an Einsum begins, behind the exchanges for it.
+        """Return what the elements have when an Einsum begins, after the exchanges for it.
 
-        Raises InfeasibleMapping if a tensor lies elsewhere than the Einsum needs it, and no
-        exchange changes that.
+        The exchanges run now. read: the Einsum's mapping on the grid. Raises InfeasibleMapping if a
+        tensor is in other elements than the Einsum needs, and no exchange changes that.
         """
         first_word: dict[str, int] = {}
         held: dict[str, AnyArray] = {}
@@ -185,7 +190,7 @@ class Exchange:
         raise lies_elsewhere(read, tensor)
 
     def finish(self, run: EinsumExecution) -> None:
-        """Keep the result of an Einsum if it stays; drop what no later Einsum reads."""
+        """Keep the result of an Einsum's run if it stays; drop what no later Einsum reads."""
         read, output = run.plan.read, run.plan.read.output
         if output.name in self.staying:
             self.tensors[output.name] = _Kept(

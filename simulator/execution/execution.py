@@ -89,7 +89,7 @@ class Execution:
 
     @property
     def lower_bound_cycles(self) -> int:
-        """Cycles that no run of these programs goes below."""
+        """A number of cycles that no run of these programs goes below."""
         return sum(run.lower_bound_cycles for run in self.runs)
 
     @property
@@ -104,7 +104,7 @@ class Execution:
 
     @property
     def hops(self) -> int:
-        """Wavelets times links."""
+        """Number of wavelets times the links that each one crosses."""
         return sum(run.hops for run in self.runs)
 
     @cached_property
@@ -119,7 +119,7 @@ class Execution:
 
     @cached_property
     def energy_by(self) -> dict[str, float]:
-        """Joules by component."""
+        """Joules by `einsum/component`, leakage included."""
         totals: dict[str, float] = {}
         for run in self.runs:
             for key, energy in run.energy_by.items():

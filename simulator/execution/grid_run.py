@@ -1,4 +1,4 @@
-"""Runs of large grids whose cycles follow from their pattern: values without queues and times."""
+"""Run a program of a large grid for its values alone, where its cycles follow from its pattern."""
 
 from __future__ import annotations
 
@@ -21,7 +21,11 @@ from tilewright.simulator.run.trace import Counts
 
 
 class GridRunResult(NamedTuple):
-    """What a run gave: cycles, memories of resident tensors, words that left by port, counts."""
+    """What a run for values alone gave.
+
+    `cycles`: of the run; `memory`: (rows, columns, 1, values) by resident tensor; `edges`: words
+    that left, by port; `counts`: number of actions.
+    """
 
     cycles: int
     memory: Mapping[str, AnyArray]
@@ -46,9 +50,10 @@ class _Memories(Mapping[str, AnyArray]):
 
 
 class RunRequest(NamedTuple):
-    """What is to run: the program of a plan on the machine of a profile, on operands by tensor.
+    """What is to run: the program of a plan on the machine of a profile.
 
-    `held`: what the elements hold from before, (rows, columns, 1, values) by tensor.
+    `operands`: whole input tensors by name. `held`: what the elements hold from earlier Einsums,
+    (rows, columns, 1, values) by tensor.
     """
 
     plan: Plan
@@ -59,7 +64,7 @@ class RunRequest(NamedTuple):
 
 
 def run_by_pattern(request: RunRequest, cycles: int | None = None) -> GridRunResult | None:
-    """Run a program for values alone; None if its cycles have no proof by the pattern.
+    """Run a program for values alone; None if the pattern does not prove its cycles.
 
     `cycles`: of the run, if they are known already, by the pattern or from a run without values.
     None, too, for what only the engines compute. Raises ProgramError.

@@ -16,9 +16,9 @@ MASK = 4095
 
 @inline_kernel
 def random_bits(seed: int, number: int) -> Word:
-    """Return 64 random bits that follow from a seed and a number alone.
+    """Return 64 random bits that follow from a seed and a number alone, by splitmix64.
 
-    That is splitmix64 (Steele, Lea and Flood 2014).
+    Steele, Lea and Flood 2014: fast splittable pseudorandom number generators.
     """
     z = np.uint64(seed) + np.uint64(number + 1) * np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -28,7 +28,10 @@ def random_bits(seed: int, number: int) -> Word:
 
 @inner_kernel
 def draw_halves(table: Memory, seed: int, words: Memory) -> None:
-    """Fill an even number of words with two values of 16 bits each, out of a table of 4096."""
+    """Fill 32-bit words with two random 16-bit values each, drawn from a table of 4096 values.
+
+    words: changed; an even number of them. The same seed gives the same words.
+    """
     for i in range(words.size // 2):
         z = random_bits(seed, i)
         for j in range(2):
@@ -40,13 +43,16 @@ def draw_halves(table: Memory, seed: int, words: Memory) -> None:
 
 @inner_kernel
 def draw_words(table: Memory, seed: int, words: Memory) -> None:
-    """Fill words with values out of a table of 4096."""
+    """Fill 32-bit words with random values, drawn from a table of 4096 values; words: changed."""
     for i in range(words.size):
         words[i] = table[np.int64(random_bits(seed, i) & np.uint64(MASK))]
 
 
 @inner_kernel
 def widen(words: Memory, first: int, out: Doubles) -> None:
-    """Write the values of f16 from number `first` on as f64."""
+    """Convert f16 values to f64: those from number `first` on, as many as `out` takes.
+
+    words: 32-bit words with two f16 each; out: changed.
+    """
     for i in range(out.size):
         out[i] = np.float64(half_value(load_half(words, first + i)))

@@ -52,7 +52,7 @@ def _quantiles() -> Floats:
 
 
 def widened(values: AnyArray) -> Floats:
-    """Return values as f64; whole 32-bit words of f16 by a kernel, others by numpy."""
+    """Return values of any number type as f64, in the same shape."""
     is_words = values.flags.c_contiguous and values.size % 2 == 0 and values.ctypes.data % 4 == 0
     if values.dtype != np.float16 or not is_words:
         return values.astype(np.float64)

@@ -60,8 +60,8 @@ def workload_operands(
 ) -> dict[str, AnyArray]:
     """Return values for every tensor that a workload reads, computes nowhere, and is not given.
 
-    An array has all positions that any of its Einsums reads; values lie where all formulas have
-    values if those without signs do.
+    An array is as large as the largest part that any Einsum reads. If numpy gives `nan` for a
+    logarithm or root of these random values, their magnitudes are returned instead.
     """
     operands = {}
     for tensor, einsums in _readers(workload, given).items():
@@ -99,9 +99,10 @@ def has_values(workload: Workload, tensors: Mapping[str, AnyArray]) -> bool:
 
 
 def operand_shape(einsum: Einsum, tensor: str) -> tuple[int, ...]:
-    """Return the positions of each rank of a tensor that an Einsum uses, from 0 on.
+    """Return the shape that an input tensor needs: by rank, the positions that an Einsum uses.
 
-    Those of a padded rank end with its values: behind them an index reads zeros.
+    Positions count from 0 to the last one used. A rank with padding has only the positions of its
+    values, since an index behind them reads zeros.
     """
     access = einsum.access(tensor)
     sizes = dict(access.padded)
@@ -112,6 +113,6 @@ def operand_shape(einsum: Einsum, tensor: str) -> tuple[int, ...]:
 
 
 def with_zeros(values: AnyArray, shape: tuple[int, ...]) -> AnyArray:
-    """Return an array with zeros behind its values, so that it has at least a shape: padding."""
+    """Pad an array with zeros at the end of its axes, so that it has at least a shape."""
     missing = [(0, max(0, used - size)) for size, used in zip(values.shape, shape, strict=True)]
     return np.pad(values, missing) if any(after for _, after in missing) else values

@@ -111,7 +111,7 @@ class ResolvedOperand:
 
     @property
     def is_memory_stream(self) -> bool:
-        """Whether it streams from or to memory by a descriptor, or by any register."""
+        """Whether it is a vector in memory by a descriptor, or a data-structure register."""
         return self.letter == "D" and not self.is_fabric
 
     @property
@@ -225,5 +225,5 @@ class ResolvedOperation:
 
     @property
     def memory_sources(self) -> int:
-        """Number of sources that stream from memory, on which the cycles per element depend."""
+        """Number of sources that are vectors in memory, on which the cycles per value depend."""
         return sum(operand.is_memory_stream for operand in self.sources)

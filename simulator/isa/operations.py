@@ -54,8 +54,8 @@ class Operation:
     `name`: without the @. `code`: its stable number in the engine's tables. `arithmetic`: the
     number of the function (add, multiply, ...). `dtypes`: what a buffer operand may hold. `forms`:
     legal operands as letters, destination first (D descriptor, v scalar, p pointer to a scalar).
-    `counts_as`: the action that one element is counted as. `mixed`: where operands differ in type,
-    the dtypes of each, destination first.
+    `counts_as`: the kind of action that each value counts as, such as mac. `mixed`: where operands
+    differ in type, the dtypes of each, destination first.
     """
 
     name: str

@@ -122,7 +122,10 @@ def check_one_variable(place: str, loops: Sequence[tuple[int, int]], text: str) 
 
 
 def check_alone(place: str, given: Sequence[str]) -> None:
-    """Raise ProgramError if properties stand beside a tensor access, which says them already."""
+    """Raise ProgramError if a descriptor has a tensor access and also what the access says already.
+
+    place: names the descriptor; given: names of the properties beside the access, such as extent.
+    """
     if given:
         raise ProgramError(
             f"{place}: given beside tensor_access",

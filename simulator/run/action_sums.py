@@ -1,4 +1,4 @@
-"""Sums of what operations of a run did: accesses to memory and actions, by kind and by label."""
+"""Add up what the operations of a run did: memory accesses and actions, by kind and by label."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tilewright.simulator.run.trace import Counts
 
 
 class ActionSums:
-    """Sums of memory accesses and actions over operations."""
+    """Sums over operations of the values read and written, by buffer, and of the actions."""
 
     def __init__(self) -> None:
         self.reads: dict[str, int] = {}
@@ -20,7 +20,10 @@ class ActionSums:
         self.labelled: dict[str, int] = {}
 
     def touch(self, buffer: Buffer, reads: int, writes: int) -> None:
-        """Count accesses of special operations and scalars to a buffer."""
+        """Count values read from and written to a buffer by special operations or scalars.
+
+        reads, writes: numbers of values. `add` counts these accesses for all other operations.
+        """
         if reads:
             self._add_reads(buffer, reads)
         if writes:
@@ -37,7 +40,11 @@ class ActionSums:
         self.write_words += values * DTYPES[buffer.dtype]
 
     def add(self, resolved: ResolvedOperation, elements: int) -> None:
-        """Count an operation that did so many elements in all its runs."""
+        """Count an operation that processed `elements` values in all its runs.
+
+        It adds to the actions of its kind, to its label, and, unless it is special, to the accesses
+        of memory.
+        """
         if resolved.operation.counts_as == "map" and resolved.dest.letter == "v":
             return  # a further row of the same map, or one without an output
         self.actions[resolved.operation.counts_as] += elements
@@ -55,10 +62,10 @@ class ActionSums:
             self._add_writes(resolved.dest.buffer, elements)
 
     def counts(self, words: tuple[int, int, int], entering: int, leaving: int) -> Counts:
-        """Return the counts of a run.
+        """Return the sums as the counts of a run.
 
-        words: moved from router to router, into input queues, and out of output queues; entering,
-        leaving: over the border.
+        words: number of wavelets moved from router to router, into input queues, and out of output
+        queues; entering, leaving: number of wavelets over the border of the grid.
         """
         return Counts(
             dict(sorted(self.reads.items())),

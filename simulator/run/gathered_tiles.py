@@ -1,4 +1,4 @@
-"""Data of a buffer in all elements as places in an array, without a copy."""
+"""The start values of one buffer in all elements of a grid, as places in one array."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class GatheredTiles:
-    """Data of a buffer as places in an array, which are read when an element runs.
+    """Start values of a buffer in all elements, as places in an array that is read when needed.
 
-    `source`: any array. `first`: (elements,) place in its flat order where an element's values
-    begin, -1 for those in `others`. `places`: (values,) places from there, in the order of the
-    buffer. `others`: (number, values) data of elements that are not gathered, in their order.
+    `source`: the array. `first`: (elements,) index in the flat array at which an element's values
+    begin, -1 for an element whose values are in `others`. `places`: (values of the buffer,) index
+    of each value behind `first`. `others`: (elements with -1, values) in the order of these
+    elements. Example: places (0, 1, 8, 9) and first 2 give the values 2, 3, 10 and 11 of the array.
     """
 
     source: Values
@@ -26,7 +27,7 @@ class GatheredTiles:
     others: Values
 
     def values(self) -> Values:
-        """Return the data of the buffer in all elements: (elements, values)."""
+        """Return the start values of the buffer in all elements: (elements, values)."""
         there = self.first >= 0
         values = np.empty((self.first.size, self.places.size), dtype=self.source.dtype)
         values[there] = self.source.ravel()[self.first[there, None] + self.places]

@@ -1,4 +1,4 @@
-"""What decides how a machine goes on: the words of its store, read relative to the cycle.
+"""What decides how a simulated machine goes on: the words of its store, relative to the cycle.
 
 Two states with the same key go on alike, but for tests of counters (theory/engines.md §12).
 """
@@ -41,13 +41,14 @@ NO_THREAD_STATE = (
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A state at the beginning of a cycle, as far as it is not in its key.
+    """A state of the machine at the beginning of a cycle: a key, and what the key does not hold.
 
-    `counters`: their values; `sets`: how often each was set; `runs`: statistics of operations;
-    `places`: addresses in memory; `left`: values that each thread has before it; `stocks`: words in
-    each edge port; `filters`: counts of filters; `pops`: words that left each FIFO; `passed`: those
-    that left the buffers of each router that chooses; `popped`: when the
-    FIFOs that share links were served last; `end`: cycle at which everything so far has ended.
+    Two states with one `key` do the same next, until a counter or a stream ends. `counters`: their
+    values; `sets`: how often each was set; `runs`: statistics of operations; `places`: addresses in
+    memory; `left`: values that each thread has before it; `stocks`: words in each edge port;
+    `filters`: counts of filters; `pops`: words that left each FIFO; `passed`: words that left the
+    buffers of each router that chooses; `popped`: cycles in which FIFOs that share links were
+    served last; `end`: cycle at which everything so far has ended.
     """
 
     cycle: int
@@ -66,9 +67,9 @@ class Snapshot:
 
 
 class MachineState:
-    """Where the state of a compiled program is in its store.
+    """Where the state of a compiled program is in its store, and how to take a snapshot of it.
 
-    `store`: with queues that are merged or not; only its constants are read here.
+    `store`: with queues that are merged or not; only what never changes is read from it here.
     """
 
     def __init__(self, compiled: CompiledProgram, store: at.Table) -> None:
@@ -122,16 +123,20 @@ class MachineState:
         self._capacity = np.repeat(capacity, capacity)
 
     def kept(self, numbers: int, least: int) -> int:
-        """Return how many states of so many numbers in all can be kept, but not fewer than some."""
+        """Return how many snapshots have so many numbers together, at least `least`.
+
+        numbers: the most int64 that the snapshots may hold.
+        """
         parts = self.parts
         of_state = self.places.size + self._fifo.size + 2 * parts.variable.rows + parts.runs.rows
         return max(least, numbers // max(1, of_state))
 
     def words(self, store: at.Table) -> tuple[Ids, Ids, Ids]:
-        """Return for each place of the queues, the head's first: its address, cycle and word.
+        """Return all places of all queues as three arrays: address, cycle and word of each.
 
-        The cycle is that from which on its word may move, or, of a free place, from which on it
-        may be used; that has the word 0.
+        The places of a queue are together, that of its oldest word first. A place with a word has
+        the cycle from which on the word may move; a free place has the cycle from which on it may
+        be used, and the word 0.
         """
         turn = (store[self._queue + at.F_HEAD] + self._number) % self._capacity
         entry = self._ring + 2 * turn
@@ -140,7 +145,7 @@ class MachineState:
         return entry, cycles, np.where(is_free, 0, store[entry + 1])
 
     def snapshot(self, store: at.Table) -> Snapshot:
-        """Return the state at the beginning of the cycle to which a run has come."""
+        """Return the state at the beginning of the cycle that a run has reached."""
         cycle, parts = int(store[at.S_CYCLE]), self.parts
         counters = _all(parts.variable, store)
         places = store[self.places]
@@ -169,7 +174,7 @@ class MachineState:
         )
 
     def count_pops(self, store: at.Table, words: Ids) -> None:
-        """Count further words that left each FIFO."""
+        """Add to the count of words that left each FIFO; words: (FIFOs,)."""
         store[self._fifo + at.F_POPS] += words
 
     def _passed(self, store: at.Table) -> Ids:
@@ -180,7 +185,7 @@ class MachineState:
 
 
 def _streams(compiled: CompiledProgram) -> tuple[Ids, Ids]:
-    """Return of each edge input's FIFO, in their order, the first cycle and cycles per word."""
+    """Return (first cycle, cycles per word) of the words that enter at each edge input's FIFO."""
     network = compiled.network
     given = np.zeros((2, network.kind.size), dtype=np.int64)
     for port, fifos in zip(compiled.program.edge_inputs, network.edge_inputs, strict=True):
@@ -207,10 +212,11 @@ def _without(width: int, columns: tuple[int, ...]) -> tuple[int, ...]:
 
 
 class CounterGroup(NamedTuple):
-    """One counter of all elements of a code: `places` in the store's table of counters.
+    """One counter in all elements of a code.
 
-    `modulus`: what the counter decides about banks; `limits`: what it is compared with, rising;
-    `rises`: whether nothing but a set makes it smaller.
+    `places`: where it is in the store's table of counters, by element. `modulus`: the memory banks
+    that operands use depend on the counter modulo this. `limits`: numbers that it is compared with,
+    ascending. `rises`: whether it only becomes smaller when it is set.
     """
 
     places: Ids
@@ -250,7 +256,7 @@ def _rows_of(table: Ids, layouts: Sequence[CodeLayout], number: int, name: str) 
 
 
 def _modulus(operand: Ids, counter: int) -> int:
-    """Return modulo what a counter decides in which banks operands lie."""
+    """Return the least m such that the banks of operands depend on a counter modulo m only."""
     terms = np.arange(at.MAX_TERMS) < operand[:, at.D_TERMS, None]
     terms &= operand[:, at.D_VARIABLE : at.D_VARIABLE + at.MAX_TERMS] == counter
     factors = operand[:, at.D_FACTOR : at.D_FACTOR + at.MAX_TERMS][terms]

@@ -1,8 +1,8 @@
-"""Runs without values that leave out what repeats, such as the loops of tiles in a steady state.
+"""Simulate without values, and skip repetitions, such as the loops of tiles in a steady state.
 
-The state is looked at whenever an element begins one of its operations again. When it comes again,
-twice after as many cycles, all goes on like that until a counter comes to a number that it is
-compared with, or a stream ends; so many repetitions are left out (theory/engines.md §12).
+The state is looked at whenever an element begins one of its operations again. If a state comes
+three times, at equal distances, all goes on like that until a counter comes to a number that it is
+compared with, or a stream ends; so many repetitions are skipped (theory/engines.md §12).
 """
 
 from __future__ import annotations
@@ -56,10 +56,11 @@ class _Repetition:
 
 
 def may_repeat(compiled: CompiledProgram) -> bool:
-    """Return whether what a program does next follows from its state as it is read here.
+    """Return whether repetitions of a program may be skipped: its state decides what it does next.
 
-    It may not choose its tasks by words, nor have FIFOs in memory, counters that other
-    instructions than those of loops and counters change, or streams slower than a word a cycle.
+    That is not so if words choose its tasks, if it has FIFOs in memory or binds queues again, if
+    instructions other than loops, sets and additions change counters, or if a border stream has
+    control wavelets or less than a word per cycle.
     """
     parts, store = compiled.parts, compiled.store
     instruction = parts.instruction.view(store)[:, 0]
@@ -76,10 +77,10 @@ def may_repeat(compiled: CompiledProgram) -> bool:
 
 
 class RepeatingRun:
-    """One run of a program without values, which leaves out what repeats.
+    """One run of a program without values, in which repetitions are skipped.
 
-    `store`, `sram`: the engine's tables with the data, nothing simulated yet; changed. `left_out`:
-    cycles that were not simulated.
+    `store`, `sram`: the engine's tables with the data, at cycle 0; changed by `run`. `left_out`:
+    cycles that were skipped, not simulated.
     """
 
     def __init__(self, compiled: CompiledProgram, store: at.Table, sram: at.Memory) -> None:
@@ -96,7 +97,7 @@ class RepeatingRun:
 
     @cached_property
     def state(self) -> MachineState:
-        """Where the state is in the store; a short run never asks."""
+        """Where the machine's state is in the store; made at the first use."""
         return MachineState(self.compiled, self.store)
 
     @cached_property
@@ -172,7 +173,10 @@ class RepeatingRun:
             store[at.S_WATCH_LIMIT] = store[store[at.S_WATCHED]] + 1
 
     def _look(self) -> bool:
-        """Look at the state; leave out repetitions if it came before, and return whether."""
+        """Look at the state; if it came before, skip repetitions.
+
+        Return whether any were skipped.
+        """
         now = self.state.snapshot(self.store)
         seen = [snapshot for snapshot in self._seen if snapshot.key == now.key]
         going_on = [r for r in self._repetitions(now, seen) if r.times > 0]
@@ -194,7 +198,7 @@ class RepeatingRun:
         return repetitions_seen
 
     def _leave_out(self, now: Snapshot, repetition: _Repetition) -> None:
-        """Move the state on by some repetitions."""
+        """Move the state on by some repetitions, as if they had been simulated."""
         store, state, times = self.store, self.state, repetition.times
         before, shift = repetition.before, times * repetition.cycles
         entry, cycles, _ = state.words(store)

@@ -1,7 +1,7 @@
-"""How often a machine does again what it did between two states alike (theory/engines.md §12).
+"""How often a machine repeats what it did between two equal states (theory/engines.md §12).
 
-All numbers that its state does not hold go on by the same change each time. So it goes on until one
-of them comes to a number that it is compared with.
+The numbers that the key of a state does not hold change by the same amount each time. So the
+machine repeats itself until one of them comes to a number that it is compared with.
 """
 
 from __future__ import annotations
@@ -26,21 +26,25 @@ CHANGES: Final = (
 
 
 class States(NamedTuple):
-    """Three states with one key; as many cycles pass between two and two of them."""
+    """Three states with one key, at equal distances in cycles: `first`, `before` and `now`."""
 
     first: Snapshot
     before: Snapshot
     now: Snapshot
 
     def change(self, name: str) -> Ids:
-        """Return how much some numbers have changed since the state before."""
+        """Return by how much some numbers have changed from `before` to `now`.
+
+        name: the field of a `Snapshot` that has the numbers.
+        """
         return np.asarray(getattr(self.now, name) - getattr(self.before, name))
 
 
 def repetitions(state: MachineState, store: at.Table, given: tuple[Snapshot, ...]) -> int:
-    """Return how often what was done between the last two of three states is done again; 0 if not.
+    """Return how often the machine will repeat what it did from the second to the third state.
 
-    `store`: at the last state.
+    given: three states with one key, at equal distances. `store`: at the third one. 0: not once,
+    since numbers changed otherwise the first time, or a limit is too near.
     """
     states = States(*given)
     earlier = States(states.first, states.first, states.before)
@@ -52,9 +56,10 @@ def repetitions(state: MachineState, store: at.Table, given: tuple[Snapshot, ...
 
 
 def _served_alike(state: MachineState, store: at.Table, states: States) -> bool:  # noqa: ARG001
-    """Return whether FIFOs that share links stand in the same order of their last words.
+    """Return whether the FIFOs that share links were served in the same order each time.
 
-    Those that have moved did so with the period; all others were served before all of them.
+    Those that were served were so once per period, at equal distances; all others before all of
+    them.
     """
     first, before, now = states
     moved = now.popped != before.popped
@@ -66,10 +71,10 @@ def _served_alike(state: MachineState, store: at.Table, states: States) -> bool:
 
 
 def _left_below(first: Ids, now: Ids, change: Ids, limits: Ids) -> int:
-    """Return how often rising numbers go on before the next of their limits.
+    """Return how often rising numbers can change before the next of their limits.
 
-    `limits`: (numbers, limits) of each, in any order. A limit that was passed since the first state
-    leaves none.
+    first, now: (numbers,) at the first state and now; change: per repetition. `limits`: (numbers,
+    limits) of each, in any order. A limit that was passed since the first state leaves none.
     """
     if not first.size:
         return NEVER
@@ -78,7 +83,7 @@ def _left_below(first: Ids, now: Ids, change: Ids, limits: Ids) -> int:
 
 
 def _of_counters(state: MachineState, store: at.Table, states: States) -> int:  # noqa: ARG001
-    """Return how often all tests of counters come out as between the states.
+    """Return how often all tests of counters will have the same outcome as between the states.
 
     A counter that is set each time is the same afterwards. One that moves may not have been set,
     only increased, and all its values since the first state lie between two numbers that it is
@@ -101,7 +106,7 @@ def _of_counters(state: MachineState, store: at.Table, states: States) -> int:  
 
 
 def _of_operations(state: MachineState, store: at.Table, states: States) -> int:
-    """Return how often operations that go on have values before them.
+    """Return how often the operations that run can do as many values again.
 
     None of them may have begun since the first state.
     """
@@ -117,7 +122,7 @@ def _of_operations(state: MachineState, store: at.Table, states: States) -> int:
 
 
 def _of_filters(state: MachineState, store: at.Table, states: States) -> int:
-    """Return how often filters that count do the same with the words that come.
+    """Return how often filters with counters will do the same with the words that come.
 
     A filter whose count moves has counted all words, and has not restarted.
     """
@@ -138,7 +143,7 @@ def _of_filters(state: MachineState, store: at.Table, states: States) -> int:
 
 
 def _of_streams(state: MachineState, store: at.Table, states: States) -> int:
-    """Return how often so many words can enter and leave at the border, none the last one."""
+    """Return how often as many words can enter and leave at the border, the last one left out."""
     now, change, entering = states.now, states.change("stocks"), state.sources.size
     taken, given = -change[:entering], change[entering:]
     if (taken < 0).any() or (given < 0).any() or not _is_ready(state, store, states):

@@ -31,7 +31,7 @@ NOTES: Final = {"races": at.S_NOTES_RACES, "unwritten": at.S_WRITTEN}
 
 
 def noted(notes: Collection[str]) -> dict[int, int]:
-    """Return the header's columns of what a run is to note, with their values.
+    """Return the values to set in the engine's header for what a run is to note: {column: value}.
 
     `notes`: names of NOTES. Raises InputDataError for another one.
     """
@@ -46,7 +46,7 @@ def noted(notes: Collection[str]) -> dict[int, int]:
 
 
 def refused(refuse: Collection[str]) -> dict[int, int]:
-    """Return the header's columns of what ends a run that would go on, with their values.
+    """Return the values to set in the engine's header for what is to be an error: {column: value}.
 
     `refuse`: "unwritten", the reads of memory that nothing has written, or nothing. Raises
     InputDataError for another name.

@@ -47,7 +47,7 @@ def stall_cycles(final: FinalState, element_cycles: Ints) -> Ints:
 
 
 def operation_work(final: FinalState) -> tuple[Ints, ...]:
-    """Return (operations, 2) for each code: runs, and cycles stalled on memory, in all elements."""
+    """Return for each code (operations, 2): runs and cycles stalled on memory, of all elements."""
     work = []
     for number, layout in enumerate(final.layouts):
         places = np.flatnonzero(final.program.placement.ravel() == number)
@@ -75,9 +75,9 @@ def counters(final: FinalState, layout: CodeLayout, places: Ints) -> tuple[Ints,
 def stall_table(final: FinalState, cycles: int) -> Ints:
     """Return when recorded elements stall: rows (row, column, reason, start, end) by start.
 
-    `cycles`: of the run. The stalls of an operation on memory stand at its end. Sums of a
-    vector wait for their accumulator, other operations for banks. Waits of scalar
-    instructions are not recorded.
+    `cycles`: of the run. An operation on memory counts as stalled in its last cycles, as many as it
+    lost. The reason of a sum of a vector is its accumulator, that of other operations the memory
+    banks. Waits of scalar instructions are not recorded.
     """
     count = int(final.store[at.S_EVENTS])
     if final.store[at.S_RECORD] == 0:

@@ -32,13 +32,13 @@ class Counts:
 
     `memory_reads`, `memory_writes`: values (of any width) that operations read and wrote, by buffer
     name; a scalar source in memory counts one read per operation, a reduction's destination one
-    write per element. `memory_read_words`, `memory_write_words`: the same in 16-bit words over all
-    buffers. `macs`, `adds`, `multiplies`, `moves`: elements processed by operations of that kind.
-    `maps`: elements for which a map ran its body and stored a value. `labelled`: elements processed
-    by operations on descriptors, by the label that the program gave them.
-    `wavelet_hops`: wavelets moved from router to neighbour router. `ramp_in_words`,
-    `ramp_out_words`: wavelets from routers into input queues, from output queues into routers.
-    `edge_in_words`, `edge_out_words`: wavelets over the border of the grid.
+    write per value. `memory_read_words`, `memory_write_words`: the same in 16-bit words over all
+    buffers. `macs`, `adds`, `multiplies`, `moves`: values processed by operations of that kind.
+    `maps`: values for which a map ran its body and stored a result. `labelled`: values processed by
+    operations on descriptors, by the label that the program gave them. `wavelet_hops`: wavelets
+    moved from router to neighbour router. `ramp_in_words`, `ramp_out_words`: wavelets from routers
+    into input queues, from output queues into routers. `edge_in_words`, `edge_out_words`: wavelets
+    over the border of the grid.
     """
 
     memory_reads: Mapping[str, int]

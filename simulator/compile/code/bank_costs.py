@@ -2,7 +2,7 @@
 
 An element's SRAM has 8 banks, successive 16-bit words in successive banks; a bank gives one word
 per cycle, so the two reads of one cycle must not touch one bank (wafer.md §2.1). Strides limit the
-elements per cycle (wafer.md §2.2).
+values per cycle (wafer.md §2.2).
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ STRIDE_LIMITS: Final = ("none", "documentation", "inverse")
 class BankRead(NamedTuple):
     """Hold how an operation reads one memory source: the 16-bit words that it touches.
 
-    `position`: the first element's word; `wide`: words per element; `extents` and `strides`:
-    innermost first, the strides in words, those of outer dimensions with the jump back.
+    `position`: word of the first value; `wide`: words per value (1 or 2); `extents` and `strides`:
+    innermost dimension first. A stride is the words from one value to the next; that of an outer
+    dimension includes the jump back over the inner ones.
     """
 
     position: int
@@ -40,7 +41,7 @@ class BankRead(NamedTuple):
         return self._replace(position=self.position + words)
 
     def word_of(self, element: int) -> int:
-        """Return the word at which an element begins; element: its number in the vector."""
+        """Return the word at which a value begins; element: number of the value in the vector."""
         position, passed = self.position, element
         for extent, stride in zip(self.extents[:-1], self.strides, strict=False):
             position += stride * (passed - passed // extent)
@@ -48,9 +49,9 @@ class BankRead(NamedTuple):
         return position + self.strides[len(self.extents) - 1] * passed
 
     def span(self, elements: int) -> tuple[int, int]:
-        """Return where the words lie that so many elements, one after the other, cover.
+        """Return which words `elements` values along the innermost dimension cover.
 
-        As (words of 16 bits in front of the first element's, words in all, gaps of a stride
+        As (16-bit words in front of the first value's word, words in all, gaps of a stride
         included). Two f32 with a stride of -4 words: (4, 6).
         """
         reach = (elements - 1) * self.strides[0]
@@ -58,11 +59,12 @@ class BankRead(NamedTuple):
 
 
 def meet(first: BankRead, second: BankRead, distance: int, elements: int) -> bool:
-    """Return whether the reads of a group of elements touch one bank (wafer.md §2.1).
+    """Return whether the reads of a group of values touch one memory bank (wafer.md §2.1).
 
-    distance: from the second source's first word to the first source's; elements: of a full group,
-    which is read also where the last one of a row needs fewer. Example: two reads of one f32 (2
-    words) meet at distances 0, 8, 16, ...; of two f32 (4 words) at all but 4, 12, ...
+    distance: words from the second source's first word to the first source's; elements: values of a
+    full group, which is read also where the last one of a row needs fewer. Example: f32 begin at
+    even words; two reads of one f32 (2 words each) meet at distances 0, 8, 16, ..., two reads of
+    two f32 (4 words each) at all but 4, 12, ...
     """
     before, words = first.span(elements)
     other_before, other_words = second.span(elements)
@@ -71,20 +73,20 @@ def meet(first: BankRead, second: BankRead, distance: int, elements: int) -> boo
 
 
 def groups_in(extent: int, group: int, row: int) -> int:
-    """Return the groups of an operation: elements that go at once, cut at the end of each row.
+    """Return the number of groups of an operation: values that go at once, at most to a row's end.
 
-    extent: elements; group: most elements of a group; row: elements after which a group ends.
-    Example: 12 elements in rows of 6 make 4 groups of up to 4.
+    extent: values; group: most values of a group; row: values after which a group ends. Example: 12
+    values in rows of 6 make 4 groups of up to 4.
     """
     return extent // row * -(-row // group) + -(-(extent % row) // group)
 
 
 def stride_limit(stride: int, wide: int, rule: str) -> Fraction | None:
-    """Return how many elements per cycle a strided memory operand allows at most; None: no limit.
+    """Return how many values per cycle a strided memory operand allows at most; None: no limit.
 
-    stride: distance of successive elements, in elements; wide: 16-bit words per element (1 or 2);
-    rule: `none`, `documentation` (the vendor's table by stride modulo 8) or `inverse` (8 words
-    divided by stride * wide, at least 1). Strides 0, 1 and -1 have no limit (wafer.md §2.2).
+    stride: distance of successive values, in values; wide: 16-bit words per value (1 or 2); rule:
+    `none`, `documentation` (the vendor's table by stride modulo 8) or `inverse` (8 words divided by
+    stride * wide, at least 1). Strides 0, 1 and -1 have no limit (wafer.md §2.2).
     """
     size = abs(stride)
     if rule == "none" or size <= 1:
@@ -99,9 +101,9 @@ def strided(
 ) -> Fraction:
     """Return the cycles of one group of an operation, lengthened by the strides of memory operands.
 
-    A group is the elements that go at once. cycles: those of the group with strides 1; group: its
-    elements; profile: says by its `stride_limits` how many elements per cycle a stride allows. The
-    result is the greatest of `cycles` and group / limit over the operands (wafer.md §2.2).
+    A group is the values that go at once. cycles: those of the group with strides 1; group: number
+    of its values; profile: says by its `stride_limits` how many values per cycle a stride allows.
+    The result is the greatest of `cycles` and group / limit over the operands (wafer.md §2.2).
     """
     limits = [
         stride_limit(o.strides()[0], DTYPES[o.buffer.dtype], profile.stride_limits)
@@ -112,10 +114,10 @@ def strided(
 
 
 def meetings(first: BankRead, second: BankRead, extent: int, group: int, row: int) -> int:
-    """Count the groups of an operation whose two memory reads meet on a bank.
+    """Count the bank conflicts of an operation: groups whose two reads are of the same memory bank.
 
-    first, second: both sources; extent, group, row: as of `groups_in`. Where the distance of the
-    sources stays the same modulo the banks, a row is counted at once.
+    first, second: how both sources are read; extent, group, row: as of `groups_in`. Where the
+    distance of the sources stays the same modulo the banks, a row is counted at once.
     """
     regular = all(len(r.extents) == 1 or r.extents[0] % row == 0 for r in (first, second))
     regular = regular and group * (first.strides[0] - second.strides[0]) % BANKS == 0
@@ -133,10 +135,11 @@ def meetings(first: BankRead, second: BankRead, extent: int, group: int, row: in
 
 
 def displacements(moves: Iterable[tuple[int, int]]) -> dict[int, Fraction]:
-    """Return the shares of displacements modulo the banks over all turns of some loops.
+    """Return how often each displacement of two sources, modulo the banks, occurs in nested loops.
 
-    moves: by each loop, the words by which a turn moves one source away from the other one, and its
-    turns. Example: 3 turns of 4 words give 0, 4 and 0: {0: 2/3, 4: 1/3}.
+    moves: for each loop (words by which a turn moves one source away from the other one, number of
+    turns). The result maps displacements to shares that add up to 1. Example: one loop of 3 turns
+    that moves by 4 words gives the displacements 0, 4 and 8, which is 0 modulo 8: {0: 2/3, 4: 1/3}.
     """
     ways = {0: 1}
     for move, turns in moves:
@@ -153,7 +156,7 @@ def displacements(moves: Iterable[tuple[int, int]]) -> dict[int, Fraction]:
 
 
 def row_of(resolved: ResolvedOperation) -> int:
-    """Return after how many elements an operation's group ends: the row of its memory operands.
+    """Return after how many values a group of an operation always ends: a row of its operands.
 
     That is the least innermost extent of its multi-dimensional descriptors (wafer.md §3.2), or
     LONGEST where all are vectors of one dimension.
@@ -165,12 +168,13 @@ def row_of(resolved: ResolvedOperation) -> int:
 def bank_cycles(
     resolved: ResolvedOperation, profile: Profile, group: int, cycles: Fraction
 ) -> tuple[Fraction, Fraction]:
-    """Return (cycles per group, further cycles per group whose two reads meet on a memory bank).
+    """Return (cycles per group, further cycles per group with a bank conflict) of an operation.
 
-    A group is the elements of the operation that go at once; `cycles` are those of a group without
-    conflicts. Only operations with two vectors in memory and no queue can conflict. If it is known
-    before the run that all groups meet or that none does, the first number holds the result and the
-    second is 0; else the engine adds the second number for each group that meets (wafer.md §2.1).
+    A group is the values of the operation that go at once; `cycles` are those of a group without
+    conflicts. A conflict is two reads of one memory bank; only operations with two vectors in
+    memory and no queue have them. If it is known before the run that all groups conflict or that
+    none does, the first number holds the result and the second is 0; else the engine adds the
+    second number for each group that does (wafer.md §2.1).
     """
     sources = [o for o in resolved.sources if o.is_memory_stream]
     if not _may_meet(sources, resolved, profile):
@@ -199,7 +203,7 @@ def _may_meet(
 
 
 def read_of(operand: ResolvedOperand) -> BankRead:
-    """Return how an operation reads a vector in memory, with its counters at 0."""
+    """Return the words that an operation reads of a vector in memory, if its counters are 0."""
     assert operand.buffer is not None
     wide = DTYPES[operand.buffer.dtype]
     position = operand.buffer.address + (operand.base + operand.offset.constant) * wide
@@ -208,7 +212,11 @@ def read_of(operand: ResolvedOperand) -> BankRead:
 
 
 def has_known_bank(operand: ResolvedOperand) -> bool:
-    """Return whether the bank of an operand's first word is known before the run."""
+    """Return whether the memory bank of an operand's first word is known before the run.
+
+    It is not if it comes from a register, or if a counter moves it by other than whole rounds of
+    banks.
+    """
     if operand.buffer is None or operand.register is not None or operand.is_special:
         return False
     wide = DTYPES[operand.buffer.dtype]

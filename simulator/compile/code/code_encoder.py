@@ -1,4 +1,7 @@
-"""One code to the rows of the engine's tables: the encoder that the kinds of instructions use."""
+"""Encode one code as rows of the engine's tables, with the help of the kinds of instructions.
+
+The rows of an instruction are made by its kind (`instructions/`), which calls this encoder.
+"""
 
 from __future__ import annotations
 
@@ -171,8 +174,8 @@ class CodeEncoder:
     def operand(self, operand: ResolvedOperand) -> int:
         """Append the row of an operand (memory vector, queue, FIFO, counter or register).
 
-        Returns its number in the code's operand table. Raises ProgramError if its offset adds up
-        more than four counters.
+        Returns its number in the code's operand table. Raises ProgramError if its offset is a sum
+        of more than four counters.
         """
         return self._operations.operand(operand)
 

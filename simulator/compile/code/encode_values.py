@@ -59,7 +59,7 @@ def load_cycles(resolved: ResolvedOperation, profile: Profile) -> int:
 
 
 def load_stalls(resolved: ResolvedOperation, profile: Profile) -> int:
-    """Return the cycles before a dispatch in which an operation waits for its last descriptor.
+    """Return the cycles in which an operation's dispatch waits for its last descriptor.
 
     They are part of `load_cycles`: from the load of the descriptor to its first use.
     """
@@ -79,9 +79,9 @@ def _loaded(resolved: ResolvedOperation) -> list[tuple[Dsd | None, Index]]:
 
 
 def group_pace(resolved: ResolvedOperation, profile: Profile) -> tuple[int, Fraction]:
-    """Return (elements that go at once, cycles per such group) of an operation on a machine.
+    """Return (values that go at once, cycles per such group) of an operation on a machine.
 
-    With a queue, a FIFO or a SIMD mode the pair is (1, cycles per element), where a queue passes at
+    With a queue, a FIFO or a SIMD mode the pair is (1, cycles per value), where a queue passes at
     most one wavelet per `cycles_per_wavelet`. A reduction to a scalar goes one by one. The rates
     are those of the profile, lengthened by strides (wafer.md §2.2, §3.2).
     """
@@ -102,10 +102,10 @@ def group_pace(resolved: ResolvedOperation, profile: Profile) -> tuple[int, Frac
 
 
 def free_cycles(resolved: ResolvedOperation, profile: Profile) -> Fraction:
-    """Return the cycles of a group of an operation if no access to memory and no sum stalls it.
+    """Return the cycles of a group of an operation without stalls by strides and by sums.
 
-    A sum of a vector then takes a cycle per element. An operation on queues or FIFOs keeps its
-    pace, as it waits by its queues.
+    A group is the values that go at once. A reduction to a scalar then takes at most a cycle per
+    value. An operation on queues or FIFOs keeps its cycles, as it waits by its queues.
     """
     timing = profile.operations[resolved.operation.name]
     group, cycles = group_pace(resolved, profile)

@@ -139,7 +139,7 @@ class OperationRows:
     def levels(self) -> int:
         """Return the priorities (0 to 6) of a code's operations on queues and FIFOs, one bit each.
 
-        The datapath serves the greatest first; with one bit set it need not compare.
+        Example: priorities 0 and 3 give 9. The datapath serves the greatest first.
         """
         special = (row for row in self.rows if row[at.O_FABRIC] or row[at.O_SPECIAL])
         return sum({1 << row[at.O_PRIORITY] for row in special})
@@ -157,8 +157,8 @@ class OperationRows:
     def operand(self, operand: ResolvedOperand) -> int:
         """Append the row of an operand (memory vector, queue, FIFO, counter or register).
 
-        Returns its number in the code's operand table. Raises ProgramError if its offset adds up
-        more than four counters.
+        Returns its number in the code's operand table. Raises ProgramError if its offset is a sum
+        of more than four counters.
         """
         row = operand_row(operand)
         if not operand.is_empty:  # what touches nothing leaves no buffer

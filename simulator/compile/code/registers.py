@@ -141,9 +141,9 @@ class RegisterRows:
 def as_loaded(code: ElementCode, resolved: ResolvedOperation) -> ResolvedOperation:
     """Replace the registers of an operation by descriptors that the code loads into them.
 
-    Of several loads of a register the first one of a queue counts, else the first; a register that
-    is never loaded stays. The result says the rate and queues that the operation has first. An
-    operation without registers is returned as it is.
+    If a register is loaded several times, its first load of a queue is taken, else its first load;
+    a register that is never loaded stays. So the result has the rate and the queues of the
+    operation's first run. An operation without registers is returned as it is.
     """
     if not resolved.has_register:
         return resolved

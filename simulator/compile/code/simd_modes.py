@@ -1,4 +1,4 @@
-"""SIMD modes of queues and FIFOs: how many elements of an operation go at once, and what excludes.
+"""SIMD modes of queues and FIFOs: how many values of an operation go at once, and their checks.
 
 simd_32: a wavelet carries two 16-bit values; simd_64: two wavelets must be ready for four values;
 simd_32_or_64: four if they are ready, else two. FIFOs have modes on WSE-2 only.
@@ -25,11 +25,11 @@ WIDEST: Final = {at.SIMD_NONE: 1, at.SIMD_MIXED: 1, at.SIMD_32: 2, at.SIMD_64: 4
 
 
 def mode_of(resolved: ResolvedOperation) -> int:
-    """Return the SIMD mode of an operation: how many 16-bit elements of it go in one step.
+    """Return the SIMD mode of an operation: how many 16-bit values of it go in one step.
 
-    The result is a constant of the engine: SIMD_NONE (no operand has a mode), SIMD_32 (2 elements),
+    The result is a constant of the engine: SIMD_NONE (no operand has a mode), SIMD_32 (2 values),
     SIMD_64 (4), SIMD_EITHER (4 if they are ready, else 2), the narrowest of its queues and FIFOs;
-    or SIMD_MIXED: a queue without a mode beside one with a mode makes elements go one by one.
+    or SIMD_MIXED: a queue without a mode beside one with a mode makes values go one by one.
     """
     dsds = [o.dsd for o in resolved.operands if isinstance(o.dsd, Fabin | Fabout | Fifo)]
     given = [dsd.simd for dsd in dsds if dsd.simd]
@@ -58,10 +58,10 @@ def _needed(mode: str) -> int:
 
 
 def group_cycles(mode: int, cycles: Fraction, profile: Profile) -> Fraction:
-    """Return the cycles per element of an operation with a SIMD mode.
+    """Return the cycles per value of an operation with a SIMD mode.
 
-    cycles: per element without the limit of the queues. A step passes one wavelet time
-    (`cycles_per_wavelet`) for 1, 2 or 4 elements by the mode; the slower of both counts.
+    cycles: per value without the limit of the queues. A step takes one wavelet time
+    (`cycles_per_wavelet`) for 1, 2 or 4 values by the mode; the slower of both counts.
     """
     return max(cycles, profile.cycles_per_wavelet / WIDEST[mode])
 

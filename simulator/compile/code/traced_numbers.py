@@ -1,9 +1,9 @@
-"""Numbers that remember what they were computed from.
+"""Numbers that remember what they were computed from, so that one result serves for other inputs.
 
-What computes with them instead of integers gives formulas, and the conditions under which other
-numbers would have taken the same way: under these, the formulas are its result for them, too.
-Formulas are linear in the numbers and in products, quotients and remainders that are computed
-first. What is not named here (a hash, text, an index, a float) raises TypeError: nothing gets lost.
+A computation with them gives formulas, and the conditions under which other inputs would have taken
+the same branches: under these, the formulas give its result for them, too. Formulas are linear in
+the inputs and in products, quotients and remainders that are computed first. What is not named here
+(a hash, text, an index, a float) raises TypeError: nothing gets lost.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Successors of the FIFOs of a network, written into its table."""
+"""Write into the table of FIFOs which FIFOs feed which others, and over which links."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def connect(fifo: Rows, feed: Feed) -> None:
     """Write into the table of FIFOs that some FIFOs feed others, over given links.
 
     fifo: (FIFOs, columns), changed; feed: three arrays (sources, targets, links) of one length. A
-    source must not be in one call twice; a FIFO has at most five targets.
+    source may be there once per call; over all calls a FIFO has at most five targets.
     """
     sources, targets, links = feed
     position = fifo[sources, at.F_SUCCESSORS]
@@ -72,9 +72,9 @@ def connect_swap_copies(fifo: Rows, copies: Iterable[Feed], steered: SteeredTabl
     """Let FIFOs feed a second FIFO where a color swap gives a wavelet to both colors of a pair.
 
     A swap at a router exchanges two colors; where only one side swaps, both take the wavelet. fifo:
-    the table of FIFOs, changed; copies: (sources, second targets, links); the copy uses the link of
-    the first target, and goes whenever the first one goes (`steered`, changed). Raises ProgramError
-    if a FIFO would get more than five targets.
+    the table of FIFOs, changed; copies: (sources, second targets, links). The copy takes the link
+    of the first target and goes whenever the first one goes; the rows of routers that choose
+    (`steered`) are changed so. Raises ProgramError if a FIFO would get more than five targets.
     """
     for sources, targets, used in copies:
         ranks = fifo[sources, at.F_SUCCESSORS].copy()

@@ -37,10 +37,11 @@ SWAPPED: Final = {"": 0, "x": 0b01010, "y": 0b00101, "xy": 0b11111}
 class ColorRouters:
     """Hold the routers of one color in all elements. Ports are N, E, S, W and the ramp.
 
-    - `rx`, `tx`: (elements,) bits of the ports that it takes from and sends to, in any
-      configuration.
-    - `swap`: (elements,) bits of the ports whose wavelets are taken from the partner color.
-    - `arrive`: (5, elements) FIFO that takes what comes in by each port, or -1.
+    - `rx`, `tx`: (elements,) the ports that a router takes from and sends to in any configuration,
+      one bit each.
+    - `swap`: (elements,) the ports at which it takes wavelets of the partner color instead, one bit
+      each.
+    - `arrive`: (5, elements) FIFO that takes what comes in by each port, -1 for none.
     - `buffers`: (FIFOs, their elements) of all router buffers of the color.
     """
 
@@ -77,9 +78,10 @@ class Takers(NamedTuple):
 
 
 class RoutePiece(NamedTuple):
-    """Hold elements of a route whose routers have the same configurations.
+    """Hold those elements of a route whose routers have the same configurations.
 
-    configurations: the route, then what a code can change it to; elements: row * width + column.
+    `configurations`: the route, then what a code can change it to; `elements`: as row * width +
+    column.
     """
 
     configurations: Sequence[Route]

@@ -1,4 +1,4 @@
-"""Routers that choose: the engine's rows of switches, filters and the buffers that obey them."""
+"""Rows of routers with switches, filters and changing routes: where each buffer's words go."""
 
 from __future__ import annotations
 
@@ -77,10 +77,11 @@ def all_directions(*routes: Route) -> tuple[int, int]:
 
 
 def port_groups(*routes: Route) -> list[int]:
-    """Group the rx ports (bits) that are open in the same positions: a router buffer per group.
+    """Group the rx ports of routes: those open in the same switch positions share a buffer.
 
-    Ports that every switch position and configuration opens or closes together can share a buffer.
-    Example: rx W in one position and N, E in the next give [3, 8], in the order of the ports.
+    The result has a number per router buffer, one bit per port: N 1, E 2, S 4, W 8, ramp 16. Two
+    ports share a buffer if each switch position and configuration opens both or neither. Example:
+    rx W in one position, N and E in the next give [3, 8].
     """
     masks = [port_bits(p.rx or ()) for route in routes for p in route.directions()]
     groups: dict[tuple[int, ...], int] = {}
@@ -268,8 +269,8 @@ class Steering:
 
         A way is a router buffer that chooses among its successors (FIFOs that it feeds); a state is
         the switch and filter of a router for one color; a change is a configuration that a router
-        can be given. References between them are row numbers. ports: (ways, 5), -1 where there is
-        no successor.
+        can be given. References between them are row numbers. ports: (ways, 5) router port of each
+        successor, -1 where there is none.
         """
         ways = [np.zeros((0, at.W_WIDTH), np.int64), *self.ways]
         state = [np.zeros((0, at.X_WIDTH), np.int64), *self.states]

@@ -1,4 +1,7 @@
-"""Networks of programs with one topology: compiled once, with other counts at the edges."""
+"""Keep the FIFO networks of programs: those of one topology are compiled once.
+
+Such programs differ in what elements compute, or in how many words enter and leave at the edges.
+"""
 
 from __future__ import annotations
 
