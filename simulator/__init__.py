@@ -1,4 +1,4 @@
-"""The machine of data-structure descriptors, and mappings lowered to programs and executed."""
+"""A simulator of a grid machine with descriptors, and mappings lowered to its programs."""
 
 from __future__ import annotations
 

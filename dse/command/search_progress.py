@@ -1,4 +1,4 @@
-"""Show how a search of mappings goes: the best value and the bound closing in on each other."""
+"""Show how a search of mappings goes: the best value so far, the lower bound, and their gap."""
 
 from __future__ import annotations
 

@@ -43,10 +43,11 @@ Stop = Callable[[], bool]
 
 @dataclass(frozen=True, slots=True)
 class Crew:
-    """Who evaluates: the model, worker processes in all, where they are.
+    """What evaluates the designs of a run: a model in worker processes.
 
-    `executor`: as of a run; several Dask schedulers are separated by commas, and the islands share
-    them out. `known`: outcomes by key that need no evaluation.
+    `evaluator`: the model; `workers`: number of processes in all. `executor`: where they are, as of
+    a run; several Dask schedulers are separated by commas, and the islands share them out. `known`:
+    outcomes by key that need no evaluation.
     """
 
     evaluator: Evaluator
@@ -59,7 +60,10 @@ class Crew:
         return min(islands, self.workers) if self.executor == LOKY else islands
 
     def part(self, island: int, islands: int) -> Crew:
-        """Return the share of one island."""
+        """Return the workers of one island: its share of the processes, and one of the schedulers.
+
+        island: its number, from 0; islands: how many there are.
+        """
         share, rest = divmod(self.workers, self.at_once(islands))
         addresses = self.executor.split(",")
         chosen = addresses[island % len(addresses)]
@@ -69,7 +73,11 @@ class Crew:
 
 @dataclass(frozen=True, slots=True)
 class Island:
-    """What the coordinator of one island needs: the run, its number, its crew, the rounds."""
+    """What the coordinator of one island needs to search.
+
+    `spec`: the study; `run`: its directory; `number`: of the island, from 0; `crew`: its workers;
+    `rounds`: all so far, the last of which is searched.
+    """
 
     spec: StudySpec
     run: RunDirectory

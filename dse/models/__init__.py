@@ -1,1 +1,1 @@
-"""Models that score a design, and the workers they run in."""
+"""Evaluate designs: the models that score them, and the worker processes in which they run."""

@@ -26,12 +26,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class BlockedMatmulChoices:
-    """How one product is blocked.
+    """How one matrix product is blocked: result[m, n] = sum over k of first[m, k] * second[k, n].
 
-    `m_tiles`, `k_tiles`, `n_tiles`: tiles of a block along m (128 each), k (128) and n (512);
-    `order`: of the loops over blocks, outermost first; `first_buffers`, `second_buffers`: for
-    blocks of the operands, in turn; `psum_banks`: tiles of partial sums in turn; `element`: format
-    of operands and result; `partial`: of partial sums that leave PSUM.
+    `m_tiles`, `k_tiles`, `n_tiles`: tiles of a block along m (128 rows each), k (128) and n (512);
+    `order`: of the loops over blocks, outermost first; `first_buffers`, `second_buffers`: number of
+    buffers that the blocks of each operand take turns in; `psum_banks`: number of banks that tiles
+    of partial sums take turns in; `element`: number format of operands and result; `partial`:
+    format of partial sums that leave PSUM.
     """
 
     m_tiles: int = 1

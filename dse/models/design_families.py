@@ -1,4 +1,4 @@
-"""Designs of a study that differ in sizes, fanouts and energies alone: answered from one search.
+"""Answer several designs of a study from one search, if only sizes, fanouts and energies differ.
 
 Whether a study has such designs is decided by its files, and what is answered does not depend on
 the designs evaluated before: the bytes of a run are the same for any number of workers.
@@ -29,7 +29,10 @@ MOST_VALUES = 64  # of a knob: each is looked at
 
 @dataclass(frozen=True, slots=True)
 class FamilyKnob:
-    """A knob in which designs that are answered together may differ: its path and its values."""
+    """A knob in which designs that are answered from one search may differ.
+
+    `path`: its name, such as `arch.Buffer.size`; `values`: all that the study gives it.
+    """
 
     path: str
     values: tuple[float, ...]
@@ -37,7 +40,7 @@ class FamilyKnob:
 
 @dataclass(frozen=True, slots=True)
 class DesignFiles:
-    """What is asked of all designs of a study: files, and options of the search."""
+    """What all designs of a study have in common: its files, and the options of its search."""
 
     arch: StudyInput
     workload: StudyInput
@@ -65,10 +68,10 @@ class DesignFiles:
 
 
 def family_knobs(spec: StudySpec, files: DesignFiles) -> tuple[FamilyKnob, ...]:
-    """Return the knobs of a study in which designs answered together differ, if it is worth it.
+    """Return the knobs in which designs are answered from one search; empty if it does not pay.
 
-    It is if the study tries at least 8 designs for each search. Empty where designs have limits of
-    time or memory: they would depend on the designs before.
+    It pays if the study tries at least 8 designs for each search. Empty, too, where designs have
+    limits of time or memory: an answer would depend on the designs before.
     """
     dimensions = [d for d in spec.space.dimensions if _is_number_of_arch(d)]
     designs = min(spec.trials, spec.space.size)
@@ -121,10 +124,10 @@ KNOWN_FRONTS: OrderedDict[str, DesignFronts | None] = OrderedDict()
 
 @dataclass(frozen=True, slots=True)
 class FamilyDesign:
-    """A design as one of many that differ in some knobs.
+    """A design that is answered together with others that differ from it in some knobs.
 
-    `point`: value of each knob; `family`: those that may differ; `files`: all else that tells it
-    from designs of other studies.
+    `point`: value of each knob by path; `family`: the knobs that may differ; `files`: the study's
+    files and options, which tell it from designs of other studies.
     """
 
     point: Point
@@ -132,9 +135,9 @@ class FamilyDesign:
     files: DesignFiles
 
     def best(self, arch: Arch) -> SearchResult | None:
-        """Return the best mapping from the search for all designs; None if it has none.
+        """Return the best mapping of this design from the one search for all, None if it has none.
 
-        `arch`: of this design.
+        `arch`: the architecture of this design.
         """
         fronts = self._fronts()
         return None if fronts is None else fronts.answer(arch)

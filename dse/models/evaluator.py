@@ -66,14 +66,18 @@ class Evaluator(Protocol):
 
 
 def asking_for_bounds(point: Point) -> Point:
-    """Return a design as a question for lower bounds of its metrics, without an execution."""
+    """Return a design with a mark that asks a model for lower bounds of its metrics only.
+
+    The model then executes nothing.
+    """
     return {**point, FIDELITY: "bound"}
 
 
 def asking_for_details(evaluator: Evaluator, point: Point) -> Point:
-    """Return a design as a question for its details, too, if a model leaves them out otherwise.
+    """Return a design with a mark that asks a model for its report details, too.
 
-    Such a model has a true `leaves_out_details`.
+    The mark is only set for a model with a true `leaves_out_details`; for others `point` is
+    returned as it is.
     """
     return {**point, DETAILED: True} if getattr(evaluator, "leaves_out_details", False) else point
 
@@ -83,11 +87,11 @@ class DesignLimit(BaseException):
 
 
 class Sharing(NamedTuple):
-    """What designs had in common, so that it was worked out once.
+    """How much of the work on some designs was done once for several of them.
 
-    `repeated`: trials that repeat a design; `known`: designs with an outcome from elsewhere.
-    `structures`: templates with their steps that searches asked for, `shared_structures` of them
-    left by earlier designs of the same process.
+    `repeated`: trials that repeat a design; `known`: designs whose outcome was known from
+    elsewhere. `structures`: compiled templates that searches asked for; `shared_structures`: those
+    of them that earlier designs of the same process had left.
     """
 
     repeated: int = 0

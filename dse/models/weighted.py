@@ -1,4 +1,4 @@
-"""Several workloads as one: each is evaluated, and their metrics are joined by weight."""
+"""Several workloads as one: each is evaluated, and their metrics are combined by weight."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class WeightedEvaluator:
     `models`: one per workload; `workloads`: their names and weights. Energy, latency, cycles, hops
     and traffic are sums by weight; edp is the product of these sums; utilization is the mean by
     weight and latency; of any other metric (area, memory in use) the largest counts. The metrics of
-    one workload stand behind its name: `bert.energy`. `front`: metrics of the Pareto set that a
-    design records, of choices of a mapping for each workload.
+    one workload have its name in front: `bert.energy`. `front`: metrics of the Pareto set that each
+    design records; a point of it is one mapping for each workload.
     """
 
     models: tuple[Evaluator, ...]
@@ -146,9 +146,11 @@ def _weighted_sum(weights: Sequence[float], values: Sequence[float]) -> float:
 
 
 def metrics_of_each(front: Sequence[str]) -> list[str]:
-    """Return the metrics whose fronts of single workloads give that of all: edp is no sum.
+    """Return the metrics in which each workload's own front must be known, to get that of all.
 
-    A mapping that is beaten in energy and latency is in no choice that is best in their product.
+    They are those of the front, but energy and latency in the place of edp, which is no sum over
+    workloads: a mapping that another one beats in energy and latency is in no combination with the
+    least product.
     """
     sums = [name for name in front if name != "edp"]
     return list(dict.fromkeys([*sums, "energy", "latency"] if "edp" in front else sums))
@@ -159,12 +161,14 @@ def chosen_together(
     weights: Sequence[float],
     metrics: Sequence[str],
 ) -> list[tuple[int, ...]]:
-    """Return the choices of a mapping of each workload that no other choice beats.
+    """Return the combinations of one mapping per workload that no other combination beats.
 
-    `fronts`: by workload, the metrics of its mappings; `metrics`: those of the front. Energy and
-    latency are sums by weight, edp is their product, of usage the largest counts. A choice is the
-    position of a mapping in each front, in the order of their metrics. Of more than 500 choices of
-    the workloads so far, 500 are kept, spread evenly over this order.
+    `fronts`: by workload, the metrics of its mappings; `weights`: one per workload; `metrics`:
+    those of the front of all. Energy and latency are sums by weight, edp is their product, of usage
+    the largest counts. A combination is the position of a mapping in each front: (0, 2) is the
+    first of the first workload with the third of the second one. When more than 500 combinations of
+    the first workloads are not beaten, 500 of them are kept, spread evenly over the order of their
+    metrics.
     """
     import numpy as np
 

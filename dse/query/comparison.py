@@ -1,4 +1,4 @@
-"""Two runs, or two designs: which is better, and why."""
+"""Compare two runs, or two designs of a run: which is better, and which costs differ."""
 
 from __future__ import annotations
 
@@ -138,7 +138,11 @@ def _beaten(costs: np.ndarray[Any, Any], rivals: np.ndarray[Any, Any]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What one part of a cost is in two designs; `metric`: energy (J) or latency (s, cycles)."""
+    """One part of a cost in two designs.
+
+    `metric`: energy (J) or latency (s, or cycles); `part`: the component, or component, tensor and
+    action; `before`, `after`: its value in the first and in the second design.
+    """
 
     metric: str
     part: str

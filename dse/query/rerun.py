@@ -1,4 +1,4 @@
-"""Evaluate the front of a run again, as a new run: with the present code, or in another study."""
+"""Make a study of the designs on a run's front, to evaluate them again."""
 
 from __future__ import annotations
 

@@ -116,16 +116,16 @@ def front_of(trials: Sequence[Trial], objectives: Sequence[Objective]) -> list[T
 
 
 def points_of(front: Sequence[Trial], objectives: Sequence[Objective]) -> int:
-    """Return at how many different points a front stands: equal designs share a point."""
+    """Return the number of different points of a front; designs with equal objectives share one."""
     return len({tuple(row) for row in costs_of(front, objectives).tolist()}) if front else 0
 
 
 def is_beaten(
     bounds: Mapping[str, float], executed: Sequence[Trial], objectives: Sequence[Objective]
 ) -> bool:
-    """Tell whether a feasible design beats the lower bounds of another one.
+    """Return whether a feasible design of `executed` beats the lower bounds of another design.
 
-    It is nowhere above them and somewhere below, so the other one cannot be on the front.
+    It is nowhere above the bounds and somewhere below, so the other design cannot be on the front.
     `objectives`: all of them metrics to minimize.
     """
     names = [objective.metric for objective in objectives]

@@ -38,9 +38,10 @@ class BottleneckSampler(OptunaSampler):
 
 
 class FrontSteps:
-    """The steps that may be taken from the designs of the front, and what steps have brought.
+    """The steps that may be taken from the designs of the front, and what such steps have gained.
 
-    `results`: of all trials so far, with their designs and breakdowns.
+    A step moves one knob to the next or the previous value. `results`: of all trials so far, with
+    their designs and breakdowns.
     """
 
     def __init__(self, search: SamplerSettings, space: Space, results: Sequence[Result]) -> None:

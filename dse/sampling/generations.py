@@ -1,4 +1,4 @@
-"""The genetic samplers of Optuna without their searches through all trials.
+"""The genetic samplers of Optuna with an index of generations, fast for thousands of trials.
 
 Optuna looks for the generation of a trial, its population and the parents among all trials of the
 study, for each trial anew: ten thousand trials take minutes. Here an index has them. The designs
@@ -44,7 +44,10 @@ class GenerationIndex:
         return list(self._populations.get(generation, ()))
 
     def next_generation(self, size: int) -> int:
-        """Return the generation of the next trial, where one is full with `size` trials."""
+        """Return the generation of the next trial: one more than the last one if that is full.
+
+        It is full with `size` completed trials.
+        """
         last = max(self._populations, default=0)
         return last + (len(self._populations.get(last, ())) >= size)
 
@@ -54,7 +57,7 @@ class GenerationIndex:
 
 
 class Indexed:
-    """What a genetic sampler of Optuna asks, answered from an index; a class to mix in."""
+    """The questions that a genetic sampler of Optuna asks, answered from an index (a mixin)."""
 
     index: GenerationIndex
     _population_size: Any
@@ -82,9 +85,10 @@ class Indexed:
         return self.index.population(generation)
 
     def get_parent_population(self, study: Study, generation: int) -> list[FrozenTrial]:
-        """Return the parents of a generation: as selected the first time, then by number.
+        """Return the parents of a generation, from which its trials are made.
 
-        The two orders are Optuna's.
+        In the order of their selection at the first call, then by number of the trial, as Optuna
+        does.
         """
         if generation == 0:
             return []

@@ -1,1 +1,1 @@
-"""Files of a run: written whole, read with care, complete without the places they came from."""
+"""Files of a run: written whole, checked when read, and complete without the files of the study."""

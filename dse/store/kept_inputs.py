@@ -1,8 +1,8 @@
-"""Copies of a study's input files: the run reads these, so that it stands alone.
+"""Copies of a study's input files in its run directory: the run reads these, so it stands alone.
 
 A file that a template includes, a cost table and a machine profile are inputs like the file that
 names them. Each source (the architecture, a workload, the profile) has a folder of its own, in
-which its files lie to each other as they did where they came from.
+which its files keep their places relative to each other.
 """
 
 from __future__ import annotations

@@ -230,7 +230,7 @@ class TaskBuilder:
     def map(
         self, *inputs: tuple[str, OperandLike], output: tuple[str, OperandLike] | None = None
     ) -> Iterator[None]:
-        """Open a map (`@map`); what is appended inside is done per element, until an operand ends.
+        """Open a map (`@map`): what is appended is done for each value, until an operand ends.
 
         `inputs`: (counter, operand), the counter gets each value; `output`: the counter whose value
         is stored by the operand. The body holds scalar instructions, synchronous operations on
@@ -244,18 +244,18 @@ class TaskBuilder:
         self.add_closed(Map(given, result, body))
 
     def set_read_length(self, fifo: str, length: Index | int) -> None:
-        """Append an instruction that sets how many elements an operation takes from a FIFO.
+        """Append an instruction that sets how many values an operation takes from a FIFO.
 
         `fifo`: name of its descriptor; `length`: 0 to 65535. Until then each operation that reads
-        from it takes as many elements as its other operands have.
+        from it takes as many values as its other operands have.
         """
         self.add(SetLength(fifo, True, as_index(length)))
 
     def set_write_length(self, fifo: str, length: Index | int) -> None:
-        """Append an instruction that sets how many elements an operation puts into a FIFO.
+        """Append an instruction that sets how many values an operation puts into a FIFO.
 
         `fifo`: name of its descriptor; `length`: 0 to 65535. Until then each operation that writes
-        to it puts as many elements as its other operands have.
+        to it puts as many values as its other operands have.
         """
         self.add(SetLength(fifo, False, as_index(length)))
 

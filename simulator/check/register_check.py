@@ -1,4 +1,4 @@
-"""Checks of data-structure registers against a profile: ids, files, FIFOs, what is left."""
+"""Check the data-structure registers that a code names against the machine of a profile."""
 
 from __future__ import annotations
 

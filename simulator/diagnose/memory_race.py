@@ -1,4 +1,4 @@
-"""A race for memory as an error or a note: both operations, the elements, and what to write."""
+"""Describe a race for memory: both operations, the words, and what to write instead."""
 
 from __future__ import annotations
 

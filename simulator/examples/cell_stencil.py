@@ -76,14 +76,18 @@ def _route(b: ProgramBuilder, place: Area, color: str, around: Mapping[str, str]
 
 
 def color_of(row: int, column: int) -> str:
-    """Return the color by which an element sends; around an element no two are the same."""
+    """Return the color on which the element at (row, column) sends.
+
+    An element and its four neighbours have five different colors.
+    """
     return f"c{(column + row // 2 % 2) % 3 + row % 2 * 3}"
 
 
 def neighbours(grid: Area, row: int, column: int) -> dict[str, str]:
-    """Return the colors of the neighbours with which an element exchanges, by port.
+    """Return the neighbours with which an element exchanges: by port, the color of each.
 
-    Two elements exchange if one of them is not at the border.
+    A color is that on which the neighbour sends. Two elements exchange if at least one of them is
+    not at the border of the grid.
     """
     colors = {}
     for port in STEPS:

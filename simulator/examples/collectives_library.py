@@ -116,10 +116,11 @@ class Library:
         self._declare_teardown()
 
     def call(self, task: TaskBuilder, numbers: Sequence[int]) -> None:
-        """Append a call to a task of the program.
+        """Append a call of the library to a task of the program.
 
-        numbers: which of the element's calls in turn it is; of several, the number of calls so far
-        decides.
+        numbers: which of the element's calls it is, counted from 0 in the order given to the
+        constructor. If there are several, the instructions are shared, and the number of calls made
+        so far decides in the run.
         """
         task.block(f"{self.line.name}_lock")
         for word in range(STATE_WORDS):
@@ -433,9 +434,10 @@ class Library:
 def choose(
     task: TaskBuilder, counter: str, actions: Sequence[Action], numbers: Sequence[int]
 ) -> None:
-    """Append one of some actions: the one whose number is the counter's value.
+    """Append instructions that do one of some actions: the one whose number a counter has.
 
-    numbers: rising, one per action.
+    counter: its name; actions: each appends its instructions to a task; numbers: one per action,
+    ascending.
     """
     if len(actions) == 1:
         actions[0](task)

@@ -12,7 +12,10 @@ from tilewright.simulator.program.routes import CounterFilter, Position, Switch
 
 
 class LinePorts(NamedTuple):
-    """Hold the ports of a line's elements towards smaller and towards greater places."""
+    """Hold the letters of the two ports along a line of elements.
+
+    The first one is towards smaller places, the second one towards greater places.
+    """
 
     less: str
     more: str
@@ -28,7 +31,10 @@ class LineRoute(NamedTuple):
 
 
 def broadcast_route(place: int, size: int, root: int, ports: LinePorts) -> LineRoute:
-    """Return the route from a root to all others of a line of `size` elements."""
+    """Return the route of one element for a broadcast from a root to all others of a line.
+
+    place: of the element, from 0; size: elements of the line; root: place that sends.
+    """
     less, more = ports
     back = less if 0 < place <= root else ""
     on = more if root <= place < size - 1 else ""
@@ -38,7 +44,11 @@ def broadcast_route(place: int, size: int, root: int, ports: LinePorts) -> LineR
 
 
 def scatter_route(place: int, size: int, root: int, count: int, ports: LinePorts) -> LineRoute:
-    """Return the route of a broadcast with a filter that keeps the `count` words of a place."""
+    """Return the route of one element for a scatter: a broadcast with a filter at the ramp.
+
+    The filter keeps the `count` words that are for this place; the arguments are as of
+    `broadcast_route`.
+    """
     rx, tx, _, _ = broadcast_route(place, size, root, ports)
     if place == root:
         return LineRoute(rx, tx)
@@ -47,10 +57,11 @@ def scatter_route(place: int, size: int, root: int, count: int, ports: LinePorts
 
 
 def gather_route(place: int, size: int, root: int, ports: LinePorts) -> LineRoute:
-    """Return the route towards a root: first the element's words, then those from behind it.
+    """Return the route of one element for a gather: first its own words, then those from behind it.
 
-    A root in the middle takes first what comes from smaller places. The place behind it drops the
-    first command of each control wavelet, so that the last place's second one reaches the root.
+    The arguments are as of `broadcast_route`. A root in the middle takes first what comes from
+    smaller places. The place behind it drops the first command of each control wavelet, so that the
+    last place's second one reaches the root.
     """
     less, more = ports
     if place == root:
@@ -65,12 +76,19 @@ def gather_route(place: int, size: int, root: int, ports: LinePorts) -> LineRout
 
 
 def reduce_colors(place: int) -> tuple[int, int]:
-    """Return the numbers of the colors towards smaller and towards greater places."""
+    """Return the numbers, 0 or 1, of the two colors that a place uses in a reduction.
+
+    The first one is that of the link to the smaller place, the second one that to the greater
+    place.
+    """
     return place % 2, (place + 1) % 2
 
 
 def reduce_routes(place: int, size: int, root: int, ports: LinePorts) -> dict[int, LineRoute]:
-    """Return the routes of both colors of a line for sums that go from neighbour to neighbour."""
+    """Return the routes of one element, by number of the color, for a reduction along a line.
+
+    Sums go from neighbour to neighbour to the root; the arguments are as of `broadcast_route`.
+    """
     less, more = ports
     negative, positive = reduce_colors(place)
     if place == 0:

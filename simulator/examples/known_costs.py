@@ -170,7 +170,7 @@ def relay(stages: int, words: int) -> Program:
 def vector_operation(operation: str, extent: int, sources: int, dtype: str) -> Program:
     """Return a program of one element that runs one operation on memory vectors.
 
-    They have `extent` elements of a dtype: `dest`, `a`, and with two `sources` also `b`.
+    The vectors have `extent` values of a dtype: `dest`, `a`, and with two `sources` also `b`.
     """
     b = ProgramBuilder(operation, 1, 1)
     code = b.code("main")

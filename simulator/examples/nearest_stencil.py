@@ -1,9 +1,9 @@
-"""The parts of a star stencil of radius 1 that differ: additions only, on loaded registers.
+"""The star stencil of radius 1 on tiles, by additions: what differs from `star_stencil.py`.
 
     new = weights[1] * (weights[0] / weights[1] * old + up + down + left + right)
 
-takes two multiplications and four additions, which go several cells at once. All descriptors stand
-in registers, as in the recorded kernel (wafer.md §8.7).
+takes two multiplications and four additions, which go several cells at once. All descriptors are in
+registers, as in the recorded kernel (wafer.md §8.7).
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ FIRST_RECEIVE: Final = 11
 
 
 def load_streams(code: CodeBuilder, around: Sequence[str], *, waits: bool) -> None:
-    """Load the streams in the directions in which an element has neighbours.
+    """Load the descriptors of streams from and to neighbours into registers, before the start.
 
-    waits: whether the end of each operation on them activates a task.
+    around: directions in which the element has neighbours; waits: whether the end of each operation
+    on them activates a task.
     """
     reload_streams(code, around)
     for number, direction in enumerate(around):
@@ -51,7 +52,7 @@ def start_exchange(task: TaskBuilder, around: Sequence[str]) -> None:
 
 
 def load_tile(code: CodeBuilder) -> None:
-    """Load the descriptors of the computation: the tile of both arrays, and its moved copies."""
+    """Load the descriptors of the computation into registers: the tiles, and their moved copies."""
     loads = {"own_tile": ("dest", "src0"), "tile": ("dest", "src1")}
     extended = 0
     for name, files in loads.items():

@@ -89,8 +89,8 @@ def _receive(code: CodeBuilder, color: str, words: int) -> None:
 def aliased_operation(operation: str, extent: int, distance: int) -> Program:
     """Return a program of one element that runs `v = v (operation) w` on vectors in chosen banks.
 
-    They have `extent` f32 elements; the addresses of `v` and `w` differ by `distance` 16-bit words
-    modulo 8, which decides whether they meet on a memory bank.
+    They have `extent` f32 values; the addresses of `v` and `w` differ by `distance` 16-bit words
+    modulo 8, which decides whether their reads are of the same memory bank.
     """
     b = ProgramBuilder(operation, 1, 1)
     code = b.code("main")

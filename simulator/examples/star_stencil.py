@@ -62,7 +62,10 @@ class Tile(NamedTuple):
     def area(
         self, row: int, column: int, height: int, width: int
     ) -> tuple[list[tuple[int, int]], int]:
-        """Return (loops, offset) of a descriptor of part of an array; row, column: its first."""
+        """Return (loops, offset) of the descriptor of a part of an array, as of `mem4d_access`.
+
+        row, column: its first cell; height, width: its rows and columns.
+        """
         return [(height, self.pitch), (width, 1)], row * self.pitch + column
 
 
@@ -230,7 +233,8 @@ def declare_streams(code: CodeBuilder, tile: Tile, around: tuple[str, ...], pari
 def last_of(code: CodeBuilder, name: str, count: str, most: int) -> Iterator[TaskBuilder]:
     """Declare a task that counts the ends of operations; the last one does what is appended.
 
-    count: a buffer of one value, as a program's global variable is, which counts down from 0.
+    Used in a `with` block. name: of the task; most: number of ends; count: name of a buffer of one
+    value, as a program's global variable is, which counts down to 0.
     """
     task = code.task(name)
     value = code.element(count)

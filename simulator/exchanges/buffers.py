@@ -14,14 +14,21 @@ HELD, NEEDED = "held", "needed"
 
 @dataclass(frozen=True, slots=True)
 class ExchangeAddresses:
-    """First 16-bit words of the part that elements hold and of the part that they need."""
+    """Addresses, in 16-bit words, of the two buffers of an exchange in each element.
+
+    `held`: of the part that an element has before; `needed`: of the part that it has afterwards.
+    """
 
     held: int
     needed: int
 
 
 def declare_loops(code: CodeBuilder, name: str, buffer: str, loops: BoxLoops) -> Ref:
-    """Declare the descriptor of a part of a buffer."""
+    """Declare the descriptor of a part of a buffer in an element's code; return it as an operand.
+
+    name: of the descriptor; loops: extents and distances of the part's dimensions, and its first
+    value.
+    """
     if len(loops.loops) <= 1:
         extent, stride = loops.loops[0] if loops.loops else (1, 1)
         return code.mem1d(name, buffer, extent=extent, stride=stride, offset=loops.offset)

@@ -23,10 +23,11 @@ Link = tuple[Place, str]
 
 
 def program_bound(program: Program, profile: Profile, flows: Sequence[RoutedFlow] = ()) -> int:
-    """Return cycles that no run of a program goes below, each of whose tasks runs once.
+    """Return a number of cycles that no run of a program goes below; each task must run once.
 
-    `flows`: that the program carries, for a bound of its ways and links, too. It is the longest of:
-    what an element issues; the way of a flow's last word; the words of a link.
+    `flows`: messages that the program carries, with their routes; their ways and links count only
+    if they are given. The bound is the greatest of: what an element issues; the way of a flow's
+    last word; the words of one link.
     """
     codes = [_CodeCycles.of(code, profile) for code in program.codes]
     longest = max(code.issued for code in codes)
@@ -43,10 +44,10 @@ def program_bound(program: Program, profile: Profile, flows: Sequence[RoutedFlow
 def phases_bound(
     reshard: Reshard, phases: Sequence[Sequence[RoutedFlow]], profile: Profile
 ) -> float:
-    """Return cycles that no programs of a reshard go below, before they are written.
+    """Return a number of cycles that the programs of a reshard do not go below together.
 
-    An element issues each word that it sends or receives, and loads two descriptors for each flow
-    and for its copy. A link carries one word in a cycle.
+    It needs no program. An element issues each word that it sends or receives, and loads two
+    descriptors for each flow and for its copy. A link carries one word in a cycle.
     """
     load = profile.descriptor_load_cycles + profile.descriptor_use_cycles
     pace, cycles = float(profile.cycles_per_wavelet), 0.0
@@ -71,7 +72,10 @@ def phases_bound(
 
 
 def least_exchange_cycles(traffic: LeastTraffic, profile: Profile) -> float:
-    """Return cycles that no exchange with a traffic goes below."""
+    """Return a number of cycles that no exchange with so much traffic goes below.
+
+    traffic: the least words that elements send and receive, and that links carry.
+    """
     load = profile.descriptor_load_cycles + profile.descriptor_use_cycles
     pace = float(profile.cycles_per_wavelet)
     words = (traffic.received + traffic.sent) * pace

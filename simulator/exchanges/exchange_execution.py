@@ -66,16 +66,18 @@ class ExchangeExecution:
 
     @property
     def hops(self) -> int:
-        """Wavelets times links."""
+        """Number of wavelets times the links that each one crosses."""
         return self.exchange.hops
 
 
 def exchanges_of(
     tensor: str, held: Distribution, needed: Distribution
 ) -> Iterator[HaloExchange | Reshard]:
-    """Yield the exchanges that turn what elements hold into what they need, best first.
+    """Yield the exchanges that bring each element the part that it needs, the best one first.
 
-    Where all need the same halo, neighbours pass it on in fewer words than flows would have.
+    held, needed: which part of the tensor each element has, and needs. If all elements need the
+    same halo, an exchange of halos comes first: neighbours pass it on in fewer words than flows
+    would have. A reshard follows.
     """
     for exchange_of in (halo_exchange, reshard):
         exchange = exchange_of(tensor, held, needed)
@@ -90,11 +92,11 @@ def execute_exchange(
     addresses: ExchangeAddresses,
     held: AnyArray,
 ) -> ExchangeExecution | None:
-    """Run an exchange on the machine.
+    """Run an exchange on the machine, check the parts, count and price it.
 
-    `read`: the Einsum that needs the parts; `held`: (rows, columns, 1, values) what elements have.
-    None if the machine has no program for it. Raises WrongResult if the parts or the counts of the
-    run are wrong.
+    `read`: the mapping of the Einsum that needs the parts; `held`: (rows, columns, 1, values) what
+    elements have. None if the machine has no program for it. Raises WrongResult if the parts or the
+    counts of the run are wrong.
     """
     programs = _programs(exchange, read.dtype_of(exchange.tensor), profile, addresses)
     if programs is None:
@@ -174,9 +176,10 @@ def _run(
 def try_exchange(
     exchange: HaloExchange | Reshard, read: SpaceTime, profile: Profile, offset: int
 ) -> ExchangeExecution | None:
-    """Run an exchange on any values, alone in the memories; None without a program.
+    """Run an exchange on made-up values, alone in the memories, to learn its cycles.
 
-    `offset`: address of both buffers modulo 8, which decides the cycles wherever they lie.
+    `offset`: address of both buffers modulo 8, which decides the cycles wherever they are. None if
+    the machine has no program for it.
     """
     dtype = read.dtype_of(exchange.tensor)
     words, needed = (part.values * DTYPES[dtype] for part in (exchange.held, exchange.needed))
@@ -187,7 +190,10 @@ def try_exchange(
 
 
 def parts_of_numbers(held: Distribution, shape: tuple[int, ...]) -> AnyArray:
-    """Return parts of a tensor whose values are numbers from 1 on, modulo 1024; `shape`: of all."""
+    """Return parts of a made-up tensor: (rows, columns, values) by the elements that hold them.
+
+    Its values are the numbers from 1 on, modulo 1024; `shape`: of the whole tensor.
+    """
     start = held.first.min(axis=(0, 1))
     size = (held.first + np.array(held.extents, dtype=np.int64)).max(axis=(0, 1)) - start
     whole = np.arange(int(size.prod())).reshape(size) % 1024 + 1

@@ -1,4 +1,4 @@
-"""What it takes to bring a tensor that stays from where it is to where an Einsum needs it.
+"""A move of a tensor between elements in a search: from where it stays to where an Einsum needs it.
 
 A move has a lower bound from the distributions alone, and its value once it has been executed
 (theory/grid.md §8 to §10).
@@ -33,11 +33,12 @@ from tilewright.simulator.search.grid_certificate import objective_value
 
 @dataclass(eq=False)
 class Move:
-    """A tensor that stays in one distribution and is needed in another.
+    """A tensor that stays in one distribution and is needed in another, with its cost.
 
-    `candidates`: of an Einsum that needs it, and `read`, one of them. `value`: of the exchange, inf
-    before it was executed. `is_there`: nothing moves. `exchange`: the one that has been bounded,
-    None for none so far.
+    `tensor`: its name; `held`, `needed`: which part each element has, and needs. `candidates`:
+    mappings of the Einsum that needs it, and `read`, one of them. `value`: objective value of the
+    exchange, inf before it was executed. `is_there`: whether nothing has to move. `exchange`: the
+    one that has been found, None before.
     """
 
     tensor: str
@@ -59,16 +60,16 @@ class Move:
 
     @cached_property
     def bound(self) -> float:
-        """No exchange has a smaller value of the objective; inf if there is none."""
+        """A value of the objective that no exchange goes below; inf if there is no exchange."""
         return _bound(self)
 
     @cached_property
     def is_reshard(self) -> bool:
-        """Whether something moves, and neighbours have it not all in halos."""
+        """Whether words move between elements that are not neighbours, or not as a halo."""
         return not self.is_there and halo_exchange(self.tensor, self.held, self.needed) is None
 
     def find(self) -> bool:
-        """Find the exchange and bound it more closely; return False if that was done before."""
+        """Find the exchange, for a greater bound; return False if that was done before."""
         if self.is_executed or self.exchange is not None:
             return False
         self.exchange = next(exchanges_of(self.tensor, self.held, self.needed), None)
@@ -89,10 +90,10 @@ class Move:
         return candidates.value_of(phases_bound(exchange, phases, profile), energy)
 
     def execute(self) -> bool:
-        """Run the exchange, so that its value is known, and is its bound; return whether it ran.
+        """Run the exchange, so that its value is known; return whether it ran now.
 
-        The cycles are the same wherever the parts lie: their addresses agree modulo the period of
-        the banks.
+        The bound is then the value. The cycles are the same wherever the parts lie: their addresses
+        agree modulo the period of the memory banks.
         """
         self.find()
         if self.is_executed:

@@ -40,9 +40,10 @@ RECEIVE_QUEUES = {("X", 1): 0, ("X", -1): 1, ("Y", 1): 6, ("Y", -1): 7}
 def halo_program(
     exchange: HaloExchange, dtype: str, addresses: ExchangeAddresses
 ) -> Program | None:
-    """Return the program of an exchange.
+    """Return the program of an exchange of halos between neighbours.
 
-    `dtype`: number type. None if a slab has more dimensions in memory than a descriptor.
+    `dtype`: number type of the tensor; addresses: of the parts. None if a slab has more dimensions
+    in memory than a descriptor can have.
     """
     boxes = [exchange.inner, *(box for s in exchange.shifts for box in (s.sent, s.received))]
     if any(len(_loops(box, exchange).loops) > MOST_DIMENSIONS for box in boxes):

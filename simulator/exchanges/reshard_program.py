@@ -39,7 +39,10 @@ from tilewright.simulator.program.routes import Area
 
 @dataclass(frozen=True, slots=True)
 class ReshardPhase:
-    """A program of a reshard with the flows that it carries."""
+    """One program of a reshard, and the flows that it carries.
+
+    A flow is a box of values from one element to others, with its routes.
+    """
 
     program: Program
     flows: tuple[RoutedFlow, ...]
@@ -56,7 +59,7 @@ class _Work:
 
 
 def limits_of(profile: Profile) -> PhaseLimits:
-    """Return the colors, queues and registers of a machine."""
+    """Return how many colors, queues and registers a machine has, for the flows of one phase."""
     return PhaseLimits(
         colors=profile.colors,
         inputs=min(len(profile.input_queue_words), profile.microthreads),

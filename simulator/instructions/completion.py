@@ -1,8 +1,8 @@
-"""What the end of an asynchronous operation does: activate or unblock a task, at a wavelet too.
+"""What happens at the end of an asynchronous operation: a task is activated or unblocked.
 
-Operations on descriptors and loads of registers have these properties in common. A target is a
-task's name; `queue:2` or `color:x` stand for the data task that the wavelets of this input queue,
-or of the queue of this color, start.
+Also what a control wavelet does that ends it. Operations on descriptors and loads of registers have
+these properties in common. A target is a task's name; `queue:2` or `color:x` stand for the data
+task that the wavelets of this input queue, or of the queue of this color, start.
 """
 
 from __future__ import annotations
@@ -54,7 +54,10 @@ def target_task(code: ElementCode, target: str) -> Task | None:
 
 
 def task_number(encoder: Encoder, target: str) -> int:
-    """Return the number of the task that a target means; it must be there."""
+    """Return the number of the task that a target means, in the code of an encoder.
+
+    The code must have the task: it is checked before.
+    """
     task = target_task(encoder.code, target)
     assert task is not None
     return encoder.tasks[task.name]
@@ -89,9 +92,9 @@ def check_targets(code: ElementCode, activate: str | None, unblock: str | None, 
 
 
 def check_machine_targets(targets: Sequence[str | None], profile: Profile, place: str) -> None:
-    """Check that a machine blocks and unblocks what the targets name: queues, or colors.
+    """Check that a machine can block and unblock targets as they are named: by queue, or by color.
 
-    Raises ProgramError, which begins with `place`.
+    None is passed over. Raises ProgramError, which begins with `place`.
     """
     foreign = "color:" if profile.unblocks_queues else "queue:"
     for target in targets:

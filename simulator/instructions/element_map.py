@@ -1,9 +1,9 @@
-"""The instruction `@map`: a body of instructions for every element of its operands.
+"""The instruction `@map`: a body of instructions for every value of its operands.
 
-The engine runs it as a loop. Each of its operation rows has the output or two inputs: the first
-row the output and the first two inputs, each further row (on a thread of its own) two more. The
-body has scalar instructions and operations on descriptors, which the main thread does: then the
-first row, too, has a thread of its own.
+The engine runs it as a loop. Each of its operation rows has the output or two inputs: the first row
+the output and the first two inputs, each further row (on a thread of its own) two more. The body
+has scalar instructions and operations on descriptors, which the main thread does: then the first
+row, too, has a thread of its own.
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ microthread's."""
 
 @dataclass(frozen=True, slots=True)
 class Map(Instruction):
-    """The builtin `@map`: run a body of instructions for each element of its operands.
+    """The builtin `@map`: run a body of instructions for each value of its operands.
 
     `inputs`: (counter, operand), the counter gets each value before the body; `output`: (counter,
     operand), the operand takes the counter's value after it, None for no output. It ends when one
-    operand has no elements left. The body has scalar instructions, synchronous operations on
+    operand has no values left. The body has scalar instructions, synchronous operations on
     descriptors, conditions and loops.
     """
 

@@ -16,9 +16,9 @@ from tilewright.simulator.text.tokens import Line, print_index, print_name
 
 @dataclass(frozen=True, slots=True)
 class SetLength(Instruction):
-    """Set how many elements operations move that read from a FIFO (`reads`) or write to it.
+    """Set how many values an operation reads from a FIFO (`reads`), or writes to it.
 
-    `fifo`: its name; `length`: elements, 0 to 65535, a number or a counter.
+    `fifo`: its name; `length`: number of values, 0 to 65535, or a counter that has it.
     """
 
     fifo: str

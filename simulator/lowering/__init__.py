@@ -1,1 +1,1 @@
-"""From a candidate to a program, in printable passes."""
+"""Lower a mapping on a grid to a program of the machine: a plan, then codes, routes and ports."""

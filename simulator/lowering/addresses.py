@@ -1,4 +1,4 @@
-"""Addresses of the tiles in an element's memory, so that the two reads of an operation do not meet.
+"""Choose the addresses of tiles in an element's memory so that two reads do not meet on a bank.
 
 The memory has banks of 4 words that take turns, so two vectors are read at once where their
 addresses differ by 4 modulo 8 (theory/wafer.md §2.1). The output, which `fmacs` reads beside the
@@ -21,7 +21,11 @@ APART_WORDS = 4
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """The first 16-bit word of each tensor's buffers, and the words in use up to the last one."""
+    """Where the tensors' tiles are in the memory of each element.
+
+    `first_word`: by tensor, the address of its first 16-bit word; `words`: in use from address 0
+    on.
+    """
 
     first_word: Mapping[str, int]
     words: int
@@ -29,7 +33,7 @@ class Addresses:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Taken:
-    """Words of an element's memory that are in use: the first, and one behind the last."""
+    """Words of an element's memory that are in use: `first`, and `end`, one behind the last."""
 
     first: int
     end: int
@@ -37,10 +41,11 @@ class Taken:
 
 @dataclass(frozen=True, slots=True)
 class LeftTensors:
-    """What lies in the elements' memories between Einsums.
+    """What earlier Einsums have left in the elements' memories when an Einsum begins.
 
-    `offsets`: of tensors that may stay, the address modulo 8, 0 or 4. `first_word`: of the tensors
-    that are there when an Einsum begins. `taken`: words of those that it does not use.
+    `offsets`: by tensor that may stay, the address modulo 8 at which it must begin, 0 or 4.
+    `first_word`: addresses of tensors that the Einsum reads there. `taken`: words of those that it
+    does not read.
     """
 
     offsets: Mapping[str, int] = field(default_factory=dict)
@@ -77,7 +82,7 @@ def addresses_of(
 
 
 def words_of(tensor: HeldTensor, read: SpaceTime) -> int:
-    """Return the 16-bit words of a tensor's buffers in an element."""
+    """Return the 16-bit words that the buffers of a tensor, one or two, take in an element."""
     return tensor.buffers * tensor.values * DTYPES[read.dtype_of(tensor.name)]
 
 
@@ -97,9 +102,10 @@ def _offsets(read: SpaceTime, kept: LeftTensors) -> dict[str, int]:
 
 
 def free_word(start: int, size: int, offset: int, taken: Sequence[Taken]) -> int:
-    """Return the first word from `start` on, with an offset modulo 8, behind which `size` are free.
+    """Return the first address at which `size` words are free.
 
-    `taken`: words that are not.
+    start: least address; offset: what the address must be modulo 8; taken: words that are in use.
+    Addresses count 16-bit words.
     """
     word = start + (offset - start) % PERIOD_WORDS
     for used in sorted(taken):

@@ -1,8 +1,8 @@
 """A lower bound of the cycles of a plan, without an execution (theory/grid.md §6).
 
-The bound is the longest of these: an element's own work; the words of a border stream and the work
-behind the last of them; all words that cross the last link of a line; and behind the first two, the
-sums of all elements through all chains.
+The bound is the greatest of four: an element's own work; the words of a border stream and the work
+behind the last of them; all words that cross the last link of a line; and, on top of the first two,
+the chains in which the elements add up partial sums.
 """
 
 from __future__ import annotations
@@ -43,9 +43,10 @@ Works = dict[Role, BodyCycles]
 
 
 def lower_bound(plan: Plan, profile: Profile, works: Works | None = None) -> int:
-    """Return cycles that no execution of a plan's program on a machine goes below.
+    """Return a number of cycles that no execution of a plan's program on a machine goes below.
 
-    `works`: of plans that differ from this one in the scheme of the reduction only; changed.
+    `works`: cycles of the elements' own work by role, a cache that is filled. Only plans that
+    differ from this one in nothing but the scheme of the reduction may share it.
     """
     longest = 0.0
     work_of = {} if works is None else works
@@ -65,10 +66,9 @@ def lower_bound(plan: Plan, profile: Profile, works: Works | None = None) -> int
 
 
 def _shown_places(plan: Plan) -> list[tuple[int, int]]:
-    """Return the elements (row, column) whose own work is looked at.
+    """Return the elements (row, column) whose own work counts in the bound.
 
-    The last one has more than the sums that are followed anyway if it has several tiles, or passes
-    on those of others.
+    The first one, and the last one unless the chains of sums count all its work anyway.
     """
     last = (plan.read.rows - 1, plan.read.columns - 1)
     has_sums_alone = plan.sums.phases and not plan.read.output.depth
@@ -206,19 +206,28 @@ def _line_end(plan: Plan, profile: Profile, axis: Axis, last: BodyCycles) -> flo
 
 
 def words_end(words: int, links: int, profile: Profile) -> float:
-    """Return when the last of so many words has come to the end of a line, over `links` links."""
+    """Return the earliest cycle in which the last of so many words is at the end of a line.
+
+    words: number that cross the line's last link; links: number of links of the line.
+    """
     if not links:
         return 0.0
     return words * float(profile.cycles_per_wavelet) + way_in(links, profile)
 
 
 def way_in(links: L, profile: Profile) -> L:
-    """Return the cycles of a word from the border over so many links into an operation."""
+    """Return the cycles that a word takes from the border over some links into an operation.
+
+    links: number of links; an array gives an array.
+    """
     return links * profile.hop_cycles + profile.arrival_to_execute_cycles
 
 
 def crosses_line(lines: Lines, axis: Axis) -> bool:
-    """Return whether a stream crosses the link to the last element along an axis."""
+    """Return whether the words of a border stream cross the link to the last element along an axis.
+
+    lines: whether a stream serves each row, each column, or the whole grid.
+    """
     return lines == "columns" if axis == "Y" else lines != "columns"
 
 
@@ -260,9 +269,9 @@ def _group_end(
 
 
 def way_back(groups: Sequence[int], values: int, profile: Profile) -> float:
-    """Return the cycles from a finished tile until the first element of its group has it.
+    """Return the cycles from a finished tile until the first element of its group has all of it.
 
-    `groups`: elements along X and along Y. `values`: of the tile.
+    `groups`: elements of the group along X and along Y. `values`: number of values of the tile.
     """
     links = sum(group - 1 for group in groups)
     words = (values - 1) * float(profile.cycles_per_wavelet)
@@ -306,9 +315,10 @@ class _Line:
 
 
 def sums_cycles(groups: Sequence[int], scheme: str, operation: float, profile: Profile) -> float:
-    """Return the cycles until the sums of a group are done whose elements begin at once.
+    """Return the cycles of a reduction: from a common start until the group's sums are done.
 
-    `groups`: elements along X and along Y. `operation`: cycles that add or send a tile.
+    `groups`: elements that add up, along X and along Y. scheme: of the reduction, chain or tree.
+    `operation`: cycles that it takes to add or to send a tile.
     """
     done, received = 0.0, False
     for group in groups:

@@ -47,7 +47,10 @@ class SumOperation:
     shares: bool = False
 
     def label(self, output: str) -> str:
-        """Return the label of timelines and counts: `add Z`, `send Z` or `share Z`."""
+        """Return the label of timelines and counts, such as `add Z`, `send Z` or `share Z`.
+
+        output: name of the output tensor.
+        """
         if self.shares:
             return f"share {output}"
         return f"{'add' if len(self.sources) == 2 else 'send'} {output}"
@@ -57,9 +60,9 @@ def sum_operations(output: str, role: Role) -> tuple[SumOperation, ...]:
     """Return the operations of a role on the sums and results of one output tile.
 
     The last sum that arrives is added while the tile is sent; each sum before it goes through
-    memory. Example for sums on colors a and b and the tile Z: Z = Z + a, then out = Z + b. Without
-    anything to send all sums are added in memory. A result that is shared goes out or comes in
-    at the end.
+    memory. Example: sums arrive on colors a and b, and the tile is Z; the operations are Z = Z + a,
+    then out = Z + b. If the role sends nothing, all sums are added in memory. A result that all
+    elements of the group get goes out or comes in at the end.
     """
     tile = f"{output}_tile"
     if role.share == "send":
@@ -82,7 +85,10 @@ def _additions(output: str, role: Role) -> tuple[SumOperation, ...]:
 
 
 def joining_operation(read: SpaceTime) -> str | None:
-    """Return the operation that joins partial sums or maxima, None if the machine has none."""
+    """Return the name of the operation that joins partial sums or maxima, None if there is none.
+
+    Example: fadds for sums of f32.
+    """
     return operation_on("fmax" if joins_by_max(read.einsum) else "fadd", read.dtype)
 
 

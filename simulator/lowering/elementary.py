@@ -1,4 +1,4 @@
-"""The formula of one point as scalar instructions in the body of a map.
+"""Formulas with exp, log, sigmoid and tanh as scalar instructions in the body of a map.
 
 The machine has no instructions for exp, log, sigmoid and tanh; those of f32 are the usual
 reductions of the argument with a polynomial (Muller, Elementary Functions, §11), so their cycles
@@ -76,13 +76,21 @@ def emit_log(task: TaskBuilder, x: str, numbers: Iterator[int]) -> str:
 
 
 def emit_sigmoid(task: TaskBuilder, x: str, numbers: Iterator[int]) -> str:
-    """Append sigmoid(x) = 1 / (1 + exp(-x))."""
+    """Append sigmoid(x) = 1 / (1 + exp(-x)).
+
+    `x`: counter of the argument; `numbers`: of the counters `value<n>` that are free. Returns the
+    counter of the result.
+    """
     power = emit_exp(task, _step(task, numbers, "sub", 0.0, x), numbers)
     return _step(task, numbers, "div", 1.0, _step(task, numbers, "add", power, 1.0))
 
 
 def emit_tanh(task: TaskBuilder, x: str, numbers: Iterator[int]) -> str:
-    """Append tanh(x) = 1 - 2 / (1 + exp(2 x)); its error is absolute, not relative, near 0."""
+    """Append tanh(x) = 1 - 2 / (1 + exp(2 x)); its error is absolute, not relative, near 0.
+
+    `x`: counter of the argument; `numbers`: of the counters `value<n>` that are free. Returns the
+    counter of the result.
+    """
     power = emit_exp(task, _step(task, numbers, "add", x, x), numbers)
     quotient = _step(task, numbers, "div", 2.0, _step(task, numbers, "add", power, 1.0))
     return _step(task, numbers, "sub", 1.0, quotient)
@@ -104,8 +112,9 @@ _BINARY = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div"}
 def emit_value(task: TaskBuilder, tree: ast.expr, dtype: str) -> Value:
     """Append the instructions that compute a formula; return the counter, or number, of its value.
 
-    `tree`: the formula with counters `_0`, `_1`, … for the inputs. Counters `value0`, `value1`, …
-    hold what lies between. Raises InfeasibleMapping for a function that the machine has not.
+    `tree`: the formula with counters `_0`, `_1`, … for the inputs. Intermediate values are in the
+    counters `value0`, `value1`, … Raises InfeasibleMapping for a function that the machine cannot
+    compute.
     """
     return _emit(task, tree, dtype, count())
 

@@ -1,7 +1,7 @@
 """The work of an element on one tile: loops around one vector operation.
 
 The operation is the machine's own where it has one (fmacs, fadds, …), else a map: scalar
-instructions for each element of the operands (theory/grid.md §4).
+instructions for each value of the operands (theory/grid.md §4).
 """
 
 from __future__ import annotations
@@ -45,10 +45,11 @@ Point = Mapping[int, Index]
 class ElementKernel:
     """The loops of an element below its tiles, and the vector operation inside.
 
-    `outer`: numbers of the loops in time around the operation, outermost first. `vector`: those
-    that the operation runs over. `walks`: whether the innermost of the outer loops is a map, whose
-    operation goes on in memory where its last turn ended. `loops[tensor]`: (turns, elements moved)
-    of each dimension of its descriptor, loops that are one stretch for all tensors joined.
+    Loops in time have numbers, outermost first. `outer`: the loops around the operation. `vector`:
+    the loops that the operation itself runs over. `walks`: whether the innermost of the outer loops
+    is a map, whose operation goes on in memory where its last turn ended. `loops[tensor]`: (turns,
+    values by which a turn moves) of each dimension of the tensor's descriptor; loops over
+    consecutive values of all tensors are one dimension.
     """
 
     read: SpaceTime
@@ -62,7 +63,7 @@ class ElementKernel:
 
     @property
     def elements(self) -> int:
-        """Elements of one vector operation."""
+        """Number of values of the output that one vector operation computes."""
         turns = 1
         for count, _ in self.loops[self.read.output.name]:
             turns *= count
@@ -72,8 +73,9 @@ class ElementKernel:
 def vector_loops(read: SpaceTime) -> tuple[int, ...]:
     """Return the numbers of the loops in time that one vector operation runs over.
 
-    With a value in the engine's register: the loops below it. Else the loops of the work on a tile
-    that index the output, as many of the innermost as the descriptors have strides for.
+    If an input is a scalar in the engine's register, these are the loops below it. Else they are
+    the loops of the work on a tile that index the output: as many of the innermost ones as the
+    descriptors have strides.
     """
     numbers = range(read.kernel, len(read.time))
     if read.scalar is not None:
@@ -150,8 +152,8 @@ def _joined(
 def declare_vectors(code: CodeBuilder, kernel: ElementKernel) -> None:
     """Declare the descriptors `<tensor>_vector` of the vector operation in an element's code.
 
-    A kernel that walks has the register's values along its innermost loop as `<tensor>_walk`, and
-    as `<tensor>_rest` those behind the first.
+    A kernel with a map around it also gets `<tensor>_walk`, the scalar input's values along the
+    innermost loop, and `<tensor>_rest`, those behind the first.
     """
     for name, loops in kernel.loops.items():
         if len(loops) <= 1:
@@ -164,10 +166,10 @@ def declare_vectors(code: CodeBuilder, kernel: ElementKernel) -> None:
 
 
 def can_walk(kernel: ElementKernel) -> bool:
-    """Return whether a map does the innermost loop around the operation of a kernel.
+    """Return whether a map can do the innermost loop around the operation of a kernel.
 
-    The operation is the machine's own, with a value of the register; its vectors are stretches of
-    memory, and one turn of the loop leaves each where it is, or moves it behind its end.
+    Needed: the operation is the machine's own and has a scalar input; the vectors are consecutive
+    in memory; one turn of the loop leaves each vector where it is, or moves it just behind its end.
     """
     read = kernel.read
     if read.scalar is None or not kernel.outer:
@@ -239,9 +241,9 @@ def _walk(task: TaskBuilder, kernel: ElementKernel, point: Point, *, first: bool
 def emit_kernel(task: TaskBuilder, kernel: ElementKernel, point: Point, *, first: bool) -> None:
     """Append the work on one tile to a task.
 
-    `point`: turn of the loops above the tile, with `-1` for the buffer in use. `first`: the output
-    tile has no values yet, so that the first visit of each of its values writes without reading
-    (theory/model.md §3.3).
+    `point`: counters that hold the turn of each loop above the tile, and at `-1` the buffer in use.
+    `first`: the output tile has no values yet, so that the first visit of each of its values writes
+    without reading (theory/model.md §3.3).
     """
     key = first, tuple(point.items())
     if key not in kernel.bodies:
@@ -305,7 +307,11 @@ def _vector(kernel: ElementKernel, name: str, point: Point) -> Ref:
 
 
 def element_offset(kernel: ElementKernel, name: str, point: Point) -> Index:
-    """Return the element of a tensor's buffer at a point; `point[-1]` is the buffer in use."""
+    """Return the index, in a tensor's buffer, of the value at a point of the loops.
+
+    `point`: turn of each loop in time; `point[-1]` is the number of the buffer in use, 0 or 1. The
+    result depends on counters.
+    """
     layout = kernel.layouts[name]
     offset = layout.element(_inside(point))
     if layout.tensor.buffers > 1:
@@ -318,7 +324,7 @@ def _inside(point: Point) -> Point:
 
 
 def scalar_steps(einsum: Einsum, dtype: str) -> int:
-    """Return the scalar instructions that a map of an Einsum has for each point.
+    """Return the number of scalar instructions that a map of an Einsum runs for each point.
 
     Raises InfeasibleMapping for a function without instructions.
     """
@@ -341,9 +347,11 @@ def _operation_of(read: SpaceTime, *, first: bool) -> str | None:
 def own_operation(
     einsum: Einsum, numbers: NumberTypes, *, first: bool, has_scalar: bool
 ) -> str | None:
-    """Return the machine's operation for a visit, None if there is none.
+    """Return the name of the machine's vector operation for an Einsum, None if it has none.
 
-    `numbers`: the number types of the Einsum. `has_scalar`: whether an input is in the register.
+    `numbers`: the number types of the Einsum. first: whether the output has no value yet, so that
+    the operation writes it without reading. `has_scalar`: whether one input is a scalar in the
+    register.
     """
     name = kernel_operation(_base_operation(einsum, first=first, has_scalar=has_scalar), numbers)
     if (name == WIDENING_PRODUCT and not has_scalar) or (name == WIDENING_SUM and first):

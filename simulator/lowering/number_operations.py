@@ -1,4 +1,4 @@
-"""Names of the machine's vector operations by number type."""
+"""Names of the machine's vector operations by number type, such as fadds for f32."""
 
 from __future__ import annotations
 
@@ -39,7 +39,11 @@ def move_of(dtype: str) -> str:
 
 
 def kernel_operation(base: str | None, numbers: NumberTypes) -> str | None:
-    """Return the operation of a kernel from inputs to an output, None if the machine has none."""
+    """Return the machine's name of a kernel's operation for some number types, None if it has none.
+
+    `base`: its name without the letters of a type, such as fmac; `numbers`: types of inputs and
+    output. Inputs of f16 and an output of f32 give a mixed operation.
+    """
     if base is None:
         return None
     return _WIDENING.get(base) if numbers.widens else operation_on(base, numbers.output)

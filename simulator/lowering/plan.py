@@ -1,4 +1,4 @@
-"""From a mapping on a grid to the program of its elements, by way of a plan that can be printed.
+"""Derive the plan of a mapping on a grid, which can be printed, and write the program of a plan.
 
 A plan says what moves, what is added where, how tiles lie in memory, and what an element runs.
 Counting, bounding and writing the program start from it (theory/grid.md §4).
@@ -54,7 +54,7 @@ class Plan:
     codes: dict[Role, ElementCode] = field(default_factory=dict, repr=False, compare=False)
 
     def code(self, role: Role) -> ElementCode:
-        """Return what the elements of a role hold and run."""
+        """Return the code that the elements of a role hold and run, written at the first call."""
         if role not in self.codes:
             self.codes[role] = self._written(role)
         return self.codes[role]
@@ -69,7 +69,7 @@ class Plan:
 
     @property
     def additions(self) -> int:
-        """Additions that a value of the output goes through, at most."""
+        """The most additions that a value of the output goes through, for the rounding bound."""
         read = self.read
         local = prod(loop.count for loop in read.time if read.is_reduced(loop.variable))
         chains = (max(len(c.positions) for c in phase.chains) for phase in self.sums.phases)

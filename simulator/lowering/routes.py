@@ -1,4 +1,4 @@
-"""Colors, routes and border ports of the streams, the partial sums and the results."""
+"""Colors, routes and border ports of a program: for input streams, partial sums and results."""
 
 from __future__ import annotations
 
@@ -51,7 +51,10 @@ def _runs(values: Integers) -> Iterator[range]:
 
 
 def equal_areas(places: Integers) -> Iterator[tuple[range, range, int]]:
-    """Return (rows, columns, place) of rectangles that cover the grid, one place in each."""
+    """Return rectangles of a grid in which all places are equal: (rows, columns, place) of each.
+
+    `places`: (rows, columns) a number per element. The rectangles cover the grid.
+    """
     changes = np.any(places[1:] != places[:-1], axis=1)
     for rows in _runs(np.concatenate([[0], np.cumsum(changes)])):
         for columns in _runs(places[rows.start]):
@@ -161,7 +164,7 @@ def _area(axis: str, lines: range, start: int, length: int) -> Area:
 
 
 def exit_ports(read: SpaceTime, sums: PartialSums) -> tuple[tuple[str, range], ...]:
-    """Return (name, positions on the border) of the ports by which results leave the grid."""
+    """Return the ports by which results leave the grid: (name, positions on the border) of each."""
     heads = sums.head_rows(read.rows) if sums.exit == "east" else sums.head_columns(read.columns)
     stretches = list(_stretches(heads))
     if len(stretches) == 1:

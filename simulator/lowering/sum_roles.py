@@ -1,4 +1,4 @@
-"""What each element does with partial sums; elements with one role share a code."""
+"""What each element does with partial sums, its role; elements with one role share a code."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class Role:
     """What an element receives, sends and passes on of the partial sums and results.
 
     `receives`: colors (virtual channels) on which partial sums arrive, in the order in which they
-    are added. `send`: color on which the element sends its sum, `out` over the border; None where
-    it stays in memory. `passes`: color on which finished tiles of other elements arrive to be sent
-    on behind the own one, and `passed`, how many; None and 0 for none. `share`: whether the element
-    sends the finished tile to its group, receives it, or neither.
+    are added. `send`: color on which the element sends its sum, `out` over the border; None if it
+    stays in memory. `passes`: color on which finished tiles of other elements arrive, which the
+    element sends on behind its own tile, and `passed`, how many; None and 0 for none. `share`:
+    whether the element sends the finished tile to its group, receives it, or neither.
     """
 
     receives: tuple[str, ...] = ()
@@ -48,7 +48,7 @@ class Role:
 
 
 def link_color(phase: int, link: int) -> str:
-    """Name the color of a link of a chain: `sum<phase>a`, or `sum<phase>b` for an odd one.
+    """Return the color of link number `link` of a chain: `sum<phase>a`, `sum<phase>b` for odd ones.
 
     Neighbouring links need two colors so that an element can receive on one and send on the other.
     """
@@ -56,7 +56,10 @@ def link_color(phase: int, link: int) -> str:
 
 
 def exit_color(link: int) -> str:
-    """Name the color between the elements number `link` and `link` + 1 of a column that gathers."""
+    """Return the color between elements `link` and `link` + 1 of a column that gathers results.
+
+    `gathera`, or `gatherb` for an odd link.
+    """
     return f"gather{'ab'[link % 2]}"
 
 
@@ -83,7 +86,10 @@ class _RowKind(NamedTuple):
 
 
 def roles(columns: int, rows: int, sums: PartialSums) -> tuple[tuple[Role, ...], Numbers]:
-    """Return the different roles, and the number of each element's role: (rows, columns)."""
+    """Return the different roles, and the number of each element's role: (rows, columns).
+
+    columns, rows: of the elements in use; sums: how partial sums are added and leave.
+    """
     kinds = _grid_kinds(columns, rows, sums)
     return kinds.roles, kinds.numbers[np.ix_(kinds.rows, kinds.columns)]
 

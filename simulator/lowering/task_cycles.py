@@ -1,7 +1,7 @@
-"""Cycles that the main thread of an element needs for a body of instructions without any waiting.
+"""Count the cycles that an element's main thread needs for instructions, without any waiting.
 
-The costs are those of the machine's profile (theory/wafer.md §4.1). Reads that meet on a bank count
-in the total, by their mean over all turns of the loops around an operation (§2.1).
+The costs are those of the machine's profile (theory/wafer.md §4.1). Bank conflicts count in the
+total with their mean over all turns of the loops around an operation (§2.1).
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from tilewright.simulator.program.program import ElementCode, Task
 
 @dataclass(slots=True)
 class BodyCycles:
-    """Cycles of a body: `total`; those behind the last operation of a label, and up to its first.
+    """Cycles of a body of instructions, without waiting.
 
-    `since[label]`: cycles behind the end of the last one; `until[label]`: up to that of the first.
-
-    `slot`: cycles in which the issue slot is in use, by the main thread and by the words of
-    asynchronous operations (wafer.md §4.2). Reads that meet on a bank are in `total` and `slot`
-    alone: those behind an operation of a loop may be fewer than the mean of all turns.
+    `total`: all cycles. `since[label]`: cycles from the end of the last operation with this label
+    to the end of the body; `until[label]`: cycles from the start of the body to the end of the
+    first such operation. `slot`: cycles in which the issue slot is in use, by the main thread and
+    by the words of asynchronous operations (wafer.md §4.2). Bank conflicts are in `total` and
+    `slot` alone, by their mean over all turns: after one operation of a loop there may be fewer.
     """
 
     total: float = 0.0
@@ -51,7 +51,7 @@ class BodyCycles:
     until: dict[str, float] = field(default_factory=dict)
 
     def add(self, part: BodyCycles, turns: int = 1) -> None:
-        """Append a part that runs `turns` times."""
+        """Append the cycles of another body that runs `turns` times; self is changed."""
         if turns < 1:
             return
         for label, cycles in part.until.items():
@@ -61,21 +61,27 @@ class BodyCycles:
         self.since.update(part.since)
 
     def keep_busy(self, cycles: float) -> None:
-        """Append cycles in which the main thread has the issue slot and no operation ends."""
+        """Append cycles in which the main thread has the issue slot and no operation ends.
+
+        They count in `total`, in `slot` and in each `since`.
+        """
         self.slot += cycles
         self.pass_cycles(cycles)
 
     def pass_cycles(self, cycles: float) -> None:
-        """Append cycles in which no operation ends."""
+        """Append cycles in which nothing has the issue slot and no operation ends.
+
+        They count in `total` and in each `since`.
+        """
         self.total += cycles
         for label in self.since:
             self.since[label] += cycles
 
 
 class AlikeRuns(NamedTuple):
-    """Runs of a task whose counters begin with the same values modulo the banks.
+    """Runs of a task whose counters have the same values modulo the memory banks at the start.
 
-    `counters`: these values; `number`: of the runs.
+    `counters`: these values; `number`: how many runs.
     """
 
     counters: Mapping[str, int]
@@ -142,9 +148,10 @@ class TaskCycles:
     def of(
         self, task: str, body: Iterable[Instruction], counters: Mapping[str, int] | None = None
     ) -> BodyCycles:
-        """Return the cycles of a body; `counters`: values of counters at its start.
+        """Return the cycles of a body of instructions; `counters`: values of counters at its start.
 
-        A branch on a counter without a value counts as the shorter of both.
+        task: name of the task that has the body. Of a branch on a counter without a known value the
+        shorter way counts.
         """
         return self._body(task, body, _Context(dict(counters or {})))
 
@@ -154,9 +161,11 @@ class TaskCycles:
         counters: Mapping[str, int] | None = None,
         runs: Sequence[AlikeRuns] = (),
     ) -> BodyCycles:
-        """Return the cycles of a run of a task behind another one, from the other one's end.
+        """Return the cycles of one run of a task, from the end of the task before it on.
 
-        `runs`: those for which it stands, where only the banks of what it reads differ.
+        counters: values at its start. `runs`: the runs for which it stands, which differ in nothing
+        but the memory banks of what they read; bank conflicts count with their mean over these
+        runs.
         """
         result = self._body(task.name, task.body, _Context(dict(counters or {}), runs=runs))
         result.keep_busy(self.profile.task_switch_cycles)

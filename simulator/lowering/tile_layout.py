@@ -1,4 +1,4 @@
-"""How the tile of a tensor lies in an element's memory, and where a loop moves in it."""
+"""How the tile of a tensor lies in an element's memory, and how each loop moves in it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from tilewright.simulator.isa.index_expression import Index
 
 @dataclass(frozen=True, slots=True)
 class TileLayout:
-    """The place of each value of a tensor's tile in a buffer.
+    """The place of each value of a tensor's tile in a buffer; places count values.
 
-    `tensor`: how the tensor is held. `order`: positions of its ranks, the one that varies slowest
-    in memory first. `pitches`: elements from one position of a rank to the next, by rank.
-    `origin`: element of the point at which all loops stand at their first turn. `moves`: elements
-    by which one turn of each loop in time moves inside the tile; 0 for a loop above the tile.
+    `tensor`: how the tensor is held. `order`: numbers of its ranks, the one that varies slowest in
+    memory first. `pitches`: by rank, the distance from one position to the next. `origin`: place of
+    the value at which all loops are in their first turn. `moves`: by loop in time, how far one turn
+    moves inside the tile; 0 for a loop above the tile.
     """
 
     tensor: HeldTensor
@@ -27,7 +27,10 @@ class TileLayout:
     moves: tuple[int, ...]
 
     def element(self, point: Mapping[int, Index]) -> Index:
-        """Return the element of the buffer at a point: turn of each loop in time, 0 if absent."""
+        """Return the place of a value in the buffer; point: the turn of each loop, 0 if absent.
+
+        The turns may be counters; so the place is an affine expression of them.
+        """
         offset = Index(self.origin)
         for number, turn in point.items():
             offset = offset + turn * self.moves[number]
@@ -38,7 +41,7 @@ def tile_layout(read: SpaceTime, tensor: HeldTensor, vector: Sequence[int]) -> T
     """Lay out a tile in row-major order, the ranks that a vector operation runs over last.
 
     `vector`: numbers of the loops in time of the vector operation, outermost first. A tensor that
-    stays between Einsums lies in the order of its ranks, whatever they run over.
+    stays in the elements between Einsums keeps the order of its ranks.
     """
     forms = [form for _, form in tensor.access.projection]
     names = [read.time[number].variable for number in vector]

@@ -1,4 +1,4 @@
-"""The values of tensors as the elements see them: shares in memory, streams, results.
+"""Values of tensors, from whole arrays to the elements' memories and border streams, and back.
 
 Each is a gather by an index array, or the scatter that is its inverse.
 """
@@ -29,7 +29,7 @@ Values = npt.NDArray[np.generic]
 def run_inputs(
     plan: Plan, operands: Mapping[str, Values]
 ) -> tuple[dict[str, Values], dict[str, Values]]:
-    """Return what lies in the memories before a run, and what enters at the border.
+    """Return the start values of the memories, and the values that enter at the border.
 
     `operands`: whole input tensors by name, in the shape of their ranks. Returns arrays (rows,
     columns, 1, values of a tile) by resident tensor, and arrays (streams, words) by border port.
@@ -45,7 +45,7 @@ def run_inputs(
 
 
 def stream_inputs(plan: Plan, operands: Mapping[str, Values]) -> dict[str, Values]:
-    """Return what enters at the border: arrays (streams, words) by port.
+    """Return the values that enter at the border: arrays (streams, words) by port.
 
     `operands`: whole input tensors by name, in the shape of their ranks.
     """
@@ -56,7 +56,7 @@ def stream_inputs(plan: Plan, operands: Mapping[str, Values]) -> dict[str, Value
 
 
 def resident_tiles(plan: Plan, operands: Mapping[str, Values]) -> dict[str, GatheredTiles]:
-    """Return what lies in the memories before a run, as places in the operands, by tensor.
+    """Return the start values of the memories by resident tensor, as places in the operands.
 
     `operands`: whole input tensors by name, in the shape of their ranks.
     """
@@ -165,7 +165,8 @@ def output_of(
     """Put the output tensor together from the memories or from the words that left the grid.
 
     `memory`: (rows, columns, 1, values) by tensor; `edges`: (positions, words) by port. Returns the
-    tensor in the shape of its ranks, zeros where no value of the Einsum lies, without padding.
+    tensor in the shape of its ranks, without padding; zeros at positions that the Einsum does not
+    compute.
     """
     read, output = plan.read, plan.read.output
     rows = np.array(plan.sums.head_rows(read.rows))

@@ -104,8 +104,8 @@ OTHER: Final = (
 class OperationTiming:
     """How fast one operation on descriptors runs on operands in memory (theory/wafer.md §3.2).
 
-    A group of `group` elements takes `cycles[s]` cycles if s sources stream from memory (s = 0, 1,
-    2); a reduction into a scalar takes `reduction` cycles per element.
+    A group of `group` values takes `cycles[s]` cycles if s sources are vectors in memory (s = 0, 1,
+    2); a reduction into a scalar takes `reduction` cycles per value.
     """
 
     group: int
@@ -113,7 +113,7 @@ class OperationTiming:
     reduction: Fraction
 
     def per_element(self, memory_sources: int) -> Fraction:
-        """Return the cycles per element if so many sources (0 to 2) stream from memory."""
+        """Return the cycles per value if so many sources (0 to 2) are vectors in memory."""
         return self.cycles[memory_sources] / self.group
 
 

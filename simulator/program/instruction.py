@@ -101,12 +101,12 @@ class DsdOperation(Instruction):
 class LoadRegister(Instruction):
     """Load a descriptor into a data-structure register, for operations that name the register.
 
-    `register`: the target; `dsd`: name of the descriptor; `offset`: elements by which it is moved.
+    `register`: the target; `dsd`: name of the descriptor; `offset`: values by which it is moved.
     `xdsr`: number of the extended register that four-dimensional and circular vectors take;
     `strides`: numbers of the stride registers. For descriptors of queues: `asynchronous`, with the
     task to `activate` or `unblock` at the end, and `on_control`, what a control wavelet does. For
     memory vectors: `save_address`, the next use goes on where the last one ended. `single_step`:
-    needed for, and only for, the operands of a map, which takes one element at each step.
+    needed for, and only for, the operands of a map, which takes one value at each step.
     `microthread`: the one that an asynchronous operation runs on.
     """
 

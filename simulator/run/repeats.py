@@ -105,9 +105,10 @@ class RepeatingRun:
         return deque(maxlen=self.state.kept(MOST_KEPT, KEPT))
 
     def run(self, ask: Ask | None = None) -> None:
-        """Run to the end, to an error, or to the limit of cycles.
+        """Run to the end, to an error, or to the limit of cycles; `store` is changed to that state.
 
-        `ask`: called with the store and the cycle from time to time.
+        `ask`: called with the store and the cycle at least every 960 simulated cycles; it may raise
+        to end the run.
         """
         store, limit = self.store, int(self.store[at.S_LIMIT])
         while True:

@@ -1,1 +1,1 @@
-"""The search for mappings on a grid, with the machine in the loop."""
+"""Search for mappings on a grid; candidates are simulated on the machine."""

@@ -1,4 +1,4 @@
-"""Runs of the candidates of a search, side by side, each ended when it cannot be the best.
+"""Simulate the candidates of a search, side by side; end a run when it cannot be the best.
 
 The answer does not depend on the number of threads: a search takes the results in the order of its
 bounds, and a run that ends early is one whose value is not below the best.
@@ -25,42 +25,50 @@ LONG_RUN: Final = 4_000_000
 
 
 class ExecutableCandidates(Protocol):
-    """Mappings of one Einsum that can be run: what runs need to know of them."""
+    """Mappings of one Einsum that can be simulated: what `CandidateRuns` needs to know of them.
+
+    A choice is one mapping, a member of a family of mappings that differ in their reduction only.
+    """
 
     @property
     def settings(self) -> ExecutionSettings:
-        """How they are executed."""
+        """Machine profile, seed and threads of the runs."""
         ...
 
     @property
     def quick(self) -> QuickBound:
-        """Lower bounds of their cycles."""
+        """Lower bounds of cycles and energy for families of these mappings."""
         ...
 
     def plan(self, choice: GridChoice) -> Plan:
-        """Return the plan of a choice; raises InfeasibleMapping if it has none."""
+        """Return the plan of a mapping; raises InfeasibleMapping if it has none."""
         ...
 
     def energy(self, choice: GridChoice) -> float:
-        """Return the energy (J) of a choice without leakage; 0 where it does not matter."""
+        """Return the energy (J) of a mapping without leakage; 0 if the objective is latency."""
         ...
 
     def value_of(self, cycles: float, energy: float) -> float:
-        """Return the objective's value of cycles and of an energy (J) without leakage."""
+        """Return the objective's value of a run of so many cycles.
+
+        energy: joules without leakage, which is added to it.
+        """
         ...
 
     def simulated_value(self, choice: GridChoice, stop: Stop | None = None) -> float:
-        """Return the value of a choice, which runs on the machine.
+        """Return the objective's value of a mapping, simulated without data.
 
-        Raises RunStoppedError where `stop` says so.
+        `stop`: asked with the cycles so far whether the run is to end; RunStoppedError is raised
+        then.
         """
         ...
 
 
 class CandidateRuns:
-    """Runs of candidates. `value`: the best so far; runs that cannot be below it end.
+    """Run candidates on the machine, several at a time, for a search of the best one.
 
-    `budget`: all runs end with it.
+    `value`: the objective's value of the best so far; runs that cannot be below it end. `budget`:
+    all runs end when its time is over.
     """
 
     def __init__(self, candidates: ExecutableCandidates) -> None:
@@ -71,14 +79,15 @@ class CandidateRuns:
 
     @property
     def is_over(self) -> bool:
-        """Whether the time is over."""
+        """Whether the time of the budget is over."""
         return self.budget.is_late
 
     def execute(self, choice: GridChoice, ahead: Iterable[GridChoice]) -> float:
-        """Return the value of a choice, and begin those ahead if there are threads for them.
+        """Return the objective's value of a candidate, and begin those ahead if there are threads.
 
-        Raises RunStoppedError if the run was ended; InfeasibleMapping or ProgramError if the
-        machine cannot run the choice.
+        ahead: candidates that the search will probably ask for next. Raises RunStoppedError if the
+        run was ended, since it cannot be the best or the time is over; InfeasibleMapping or
+        ProgramError if the machine cannot run the candidate.
         """
         threads = self.candidates.settings.threads
         if choice not in self._begun and (threads == 1 or not self._is_long(choice)):
@@ -89,7 +98,7 @@ class CandidateRuns:
         return self._begun.pop(choice).result()
 
     def end(self) -> None:
-        """End all runs that go on."""
+        """Let all runs that were begun end, and forget them."""
         self.value = -inf
         self._begun.clear()
 

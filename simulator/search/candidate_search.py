@@ -1,8 +1,8 @@
-"""The candidates of one Einsum in the order of their bounds, and the best of those executed.
+"""Search the mappings of one Einsum in the order of their lower bounds, and simulate the best.
 
 On a large grid the exact cycles of a candidate often follow from a small grid of the same pattern;
-then only the best candidate runs on numbers. Those whose cycles do not follow wait until the others
-are done, since a run takes long.
+then only the best candidate runs on data. Candidates whose cycles do not follow wait until the
+others are done, since a run takes long.
 """
 
 from __future__ import annotations
@@ -65,7 +65,11 @@ MOST_ELEMENTS: Final = 1 << 20
 
 
 class BoundedFamily(NamedTuple):
-    """A family, the bound of the objective's value, and the 16-bit words of an element it needs."""
+    """A family of mappings that differ in the scheme of their reduction only, with its lower bound.
+
+    `bound`: no member has a smaller objective value; `words`: 16-bit words of an element's memory
+    that its tiles need at least.
+    """
 
     bound: float
     family: GridFamily
@@ -76,9 +80,10 @@ class BoundedFamily(NamedTuple):
 class Candidates:
     """All mappings of one Einsum that a search looks at, in families with their bounds.
 
-    `flat`: path of components to the compute of the grid. `kept`: addresses of tensors that stay
-    between Einsums. `data`: on which they run. `infeasible`: members of families that do not fit an
-    element, by reason. `known_cycles`: of those that were timed, or that ran without numbers.
+    A family differs in the scheme of the reduction only; a choice is one member. `flat`: path of
+    components to the compute of the grid. `kept`: addresses of tensors that stay in the elements
+    between Einsums. `data`: operands on which they run. `infeasible`: number of members of families
+    that do not fit an element, by reason. `known_cycles`: by choice, once they were found.
     """
 
     objective: GridObjective
@@ -107,9 +112,10 @@ class Candidates:
         space: GridMapspace,
         kept: LeftTensors = NOTHING_KEPT,
     ) -> Candidates:
-        """Bound all families of a mapspace.
+        """Return the candidates of a mapspace, each family with its bound.
 
-        Raises InfeasibleMapping if the constraints name no rank variable, or no shares obey them.
+        kept: what other Einsums have left in the elements. Raises InfeasibleMapping if the
+        constraints name no rank variable, or no shares obey them.
         """
         quick = QuickBound(space, flat, settings.profile(space.grid))
         families, infeasible = [], Counter[str]()
@@ -126,17 +132,20 @@ class Candidates:
         return replace(result, families=tuple(families))
 
     def value_of(self, cycles: float, energy: float) -> float:
-        """Return the objective's value of cycles and of an energy (J), leakage added to it."""
+        """Return the objective's value of a run of so many cycles.
+
+        energy: joules without leakage, which is added to it.
+        """
         latency = cycles / self.quick.profile.clock_hz
         return objective_value(self.objective, latency, energy + self.quick.leak_power * latency)
 
     def read(self, choice: GridChoice) -> SpaceTime:
-        """Return the reading of a choice's mapping."""
+        """Return a choice's mapping as loops in space and time."""
         space = self.space
         return space_time(self.flat, space.einsum, space.mapping_of(choice), space.staying)
 
     def plan(self, choice: GridChoice) -> Plan:
-        """Return the plan of a choice, the last ones of which are kept.
+        """Return the plan of a choice, from which its program is written; the last plans are kept.
 
         Raises InfeasibleMapping if it has none.
         """
@@ -148,29 +157,33 @@ class Candidates:
         return replace(plan, codes=codes)
 
     def bound(self, choice: GridChoice, works: Works | None = None) -> float:
-        """Return the bound of a choice's plan; raises InfeasibleMapping if it has none.
+        """Return the lower bound of a choice's objective value, by its plan.
 
-        `works`: of other members of its family; changed.
+        `works`: cycles of elements' work, a cache shared with the other members of its family.
+        Raises InfeasibleMapping if the choice has no plan.
         """
         plan = self.plan(choice)
         energy = 0.0 if self.objective == "latency" else predicted_energy(plan.read)
         return self.value_of(lower_bound(plan, self.quick.profile, works), energy)
 
     def least_energy(self, family: GridFamily, reduction: str | None = None) -> float:
-        """Return the least energy (J) of a family without leakage; 0 where it does not matter."""
+        """Return an energy (J) that no member of a family goes below, leakage left out.
+
+        reduction: scheme of the members that count, None for all. 0 if the objective is latency.
+        """
         return 0.0 if self.objective == "latency" else self.quick.energy(family, reduction)
 
     def energy(self, choice: GridChoice) -> float:
-        """Return the energy (J) of a choice without leakage; 0 where it does not matter."""
+        """Return the energy (J) of a choice, leakage left out; 0 if the objective is latency."""
         return 0.0 if self.objective == "latency" else predicted_energy(self.plan(choice).read)
 
     def hops(self, choice: GridChoice) -> int:
-        """Return the words times links of a choice, to which the time of its simulation grows."""
+        """Return the words times links of a choice, which decide how long its simulation takes."""
         return total_hops(predict(self.plan(choice).read))
 
     @property
     def has_large_grid(self) -> bool:
-        """Whether the grid has so many elements that candidates are timed before they run."""
+        """Whether the grid is so large that cycles are looked for by the pattern before a run."""
         return self.space.grid.columns * self.space.grid.rows >= LARGE_GRID
 
     def is_large(self, choice: GridChoice) -> bool:
@@ -180,9 +193,10 @@ class Candidates:
         return self.plan(choice).placement.size >= LARGE_GRID
 
     def execute(self, choice: GridChoice, stop: Stop | None = None) -> EinsumExecution:
-        """Execute a choice, until `stop` says so.
+        """Execute a choice on data; compare, count and price it.
 
-        Raises InfeasibleMapping or ProgramError if the machine cannot, RunStoppedError.
+        `stop`: asked with the cycles so far whether the run is to end. Raises InfeasibleMapping or
+        ProgramError if the machine cannot run the choice, RunStoppedError where `stop` says so.
         """
         plan = self.plan(choice)
         options = replace(self.settings, stop=stop).options(plan.read)
@@ -190,18 +204,18 @@ class Candidates:
         return execute_plan(plan, self.quick.profile, self.data, options)
 
     def simulated_value(self, choice: GridChoice, stop: Stop | None = None) -> float:
-        """Return the value of a choice, which runs on the machine without numbers.
+        """Return the objective's value of a choice, simulated without data.
 
-        Raises InfeasibleMapping or ProgramError if the machine cannot run it, RunStoppedError where
-        `stop` says so.
+        `stop`: asked with the cycles so far whether the run is to end. Raises InfeasibleMapping or
+        ProgramError if the machine cannot run the choice, RunStoppedError where `stop` says so.
         """
         cycles = self.simulated_cycles(choice, stop)
         return self._value_of_run(self.plan(choice).read, cycles)
 
     def simulated_cycles(self, choice: GridChoice, stop: Stop | None = None) -> int:
-        """Return the cycles of a choice, as the engines find them without numbers.
+        """Return the cycles of a choice, simulated without data.
 
-        Raises what `simulated_value` raises.
+        They are kept in `known_cycles`. Raises what `simulated_value` raises.
         """
         plan, profile = self.plan(choice), self.quick.profile
         program, cycles = program_of(plan), None
@@ -231,15 +245,19 @@ class Candidates:
         return takes_all and all(tensor.buffers == 1 for tensor in plan.read.tensors)
 
     def timed_value(self, choice: GridChoice) -> float | None:
-        """Return the value of a choice by its pattern, None if it does not follow.
+        """Return the objective's value of a choice by its pattern, without a run of its grid.
 
-        Raises InfeasibleMapping or ProgramError if the machine cannot run it.
+        None if its cycles do not follow from a small grid. Raises InfeasibleMapping or ProgramError
+        if the machine cannot run the choice.
         """
         cycles = self.timed_cycles(choice)
         return None if cycles is None else self._value_of_run(self.plan(choice).read, cycles)
 
     def timed_cycles(self, choice: GridChoice) -> int | None:
-        """Return the cycles of a choice by its pattern; None, and raises, as `timed_value`."""
+        """Return the cycles of a choice by its pattern, without a run of its grid.
+
+        They are kept in `known_cycles`. None, and errors, as of `timed_value`.
+        """
         cycles = pattern_cycles(program_of(self.plan(choice)), self.quick.profile).cycles
         if cycles is not None:
             self.known_cycles[choice] = cycles
@@ -266,13 +284,14 @@ class _Entry:
 
 
 class CandidateSearch:
-    """A search of families, best first by the bound, that executes one candidate at each step.
+    """A best-first search of families by their lower bounds, one candidate at each step.
 
-    `choice`, `value`: the best candidate so far, None and inf before the first. `executed`:
-    candidates that ran on the machine; `timed`: those whose cycles follow from a smaller grid;
-    `has_run`: whether the best is one of the former. `waiting`: those of
-    a large grid whose cycles do not, with their bounds; `left`: all that are not known, those that
-    wait among them; `reasons`: why others are infeasible.
+    `choice`, `value`: the best candidate so far and its objective value, None and inf before the
+    first. `executed`: number of candidates that were simulated; `timed`: number of those whose
+    cycles follow from a smaller grid; `has_run`: whether the best one was simulated. `waiting`:
+    candidates of a large grid whose cycles do not follow, with their bounds; `left`: number of
+    candidates whose value is not known, those that wait included; `reasons`: why others are
+    infeasible.
     """
 
     def __init__(self, candidates: Candidates, families: Iterable[BoundedFamily]) -> None:
@@ -292,12 +311,15 @@ class CandidateSearch:
 
     @property
     def looked_at(self) -> int:
-        """Candidates whose exact value is known."""
+        """Number of candidates whose exact objective value is known."""
         return self.executed + self.timed
 
     @property
     def best(self) -> EinsumExecution | None:
-        """The execution of the best candidate on numbers, which runs now."""
+        """The execution of the best candidate on data; it runs at the first use.
+
+        None before the first candidate.
+        """
         if self.choice is not None and self._execution is None:
             run = self._execution = self.candidates.execute(self.choice)
             self.executed += not self.has_run
@@ -314,7 +336,7 @@ class CandidateSearch:
 
     @property
     def bound(self) -> float:
-        """No candidate has a smaller value; inf if none can be built."""
+        """A value below which no candidate is; inf if none can be built."""
         least = self.value
         if self.heap and self.heap[0].bound < least:
             least = self.heap[0].bound
@@ -324,15 +346,15 @@ class CandidateSearch:
 
     @property
     def is_closed(self) -> bool:
-        """Whether no candidate that is left may be better than the best."""
+        """Whether no candidate that is left can be better than the best."""
         return self.bound >= self.value
 
     def start(self) -> bool:
-        """Find the value of a first candidate; return False if none left runs, or it is late.
+        """Find the value of a first candidate; return False if none runs, or the time is over.
 
-        On a small grid it is the one with least words on links among those near the least bound,
-        for an answer at once. On a large one it is the first by the bounds that can be timed, or,
-        when some cannot, the first of these.
+        On a small grid it is the one with the fewest words on links among those near the least
+        bound, to have an answer at once. On a large one it is the first by the bounds whose cycles
+        follow from its pattern; if those of four candidates do not, the first of these runs.
         """
         if self.candidates.has_large_grid:
             return self._start_timed()
@@ -367,8 +389,9 @@ class CandidateSearch:
     def step(self) -> bool:
         """Look at the candidate with the least bound; return False if none is left to look at.
 
-        Families with less than its bound are replaced by their choices first, and these are
-        planned. Candidates that wait are executed when all others are done.
+        A family that comes first is replaced by its members, and a member by its plan's greater
+        bound, until one with a plan comes first. Candidates that wait are executed when all others
+        are done.
         """
         while not self.is_closed and not self.runs.is_over:
             if not self.heap or self.heap[0].bound >= self.value:
@@ -465,7 +488,7 @@ class CandidateSearch:
         return replace(entry, bound=max(entry.bound, bound), is_planned=True)
 
     def certificate(self) -> GridCertificate:
-        """Return what the search has shown so far."""
+        """Return what the search has shown so far: counts of candidates, bound, and optimality."""
         reasons = self.reasons + self.candidates.infeasible
         return GridCertificate(
             executed=self.executed,

@@ -37,8 +37,10 @@ from tilewright.simulator.search.path_graph import Held, OptionPath, OptionStep,
 class Option:
     """Mappings of one Einsum that agree in what stays in the elements, and where.
 
-    `reads`: the intermediates that it finds in the elements; `writes`: its output if it stays.
-    `families`: their words with the room that addresses may leave between tensors.
+    `reads`: (tensor, number of its distribution) of the intermediates that it finds in the
+    elements; `writes`: the same of its output if it stays there. `families`: of these mappings;
+    their `words` include the space that alignment may leave between tensors. `searches`: by the
+    most words that their families take.
     """
 
     candidates: Candidates
@@ -49,26 +51,29 @@ class Option:
 
     @cached_property
     def steps(self) -> list[int]:
-        """Words that the families need, each number once, rising."""
+        """The numbers of 16-bit words that the families need, each once, ascending."""
         return sorted({family.words for family in self.families})
 
     @cached_property
     def least_bound(self) -> float:
-        """No candidate of the families has a smaller value."""
+        """The least lower bound of the families' objective values; inf without families."""
         return min((family.bound for family in self.families), default=inf)
 
     @property
     def least_energy(self) -> float:
-        """The least energy (J) of the families, leakage left out."""
+        """An energy (J) that no mapping of the option goes below, leakage left out."""
         return min(self.candidates.quick.energy(bounded.family) for bounded in self.families)
 
     @property
     def least_value(self) -> float:
-        """The least value of those executed; inf before the first."""
+        """The least objective value of the candidates that were simulated; inf before the first."""
         return min((search.value for search in self.searches.values()), default=inf)
 
     def search(self, free: int) -> CandidateSearch | None:
-        """Return the search of the families that fit `free` words; None if none fits."""
+        """Return the search of those families that fit so much memory; None if none fits.
+
+        free: 16-bit words of an element that are free. Equal sets of families give the same search.
+        """
         fitting = [words for words in self.steps if words <= free]
         if not fitting:
             return None
@@ -82,8 +87,10 @@ class Option:
 class Cascade:
     """The options of all Einsums of a workload on a grid, and the paths through them.
 
-    `distributions`: each different one, by number. `words`: of an element for each of them.
-    `infeasible`: by Einsum, the mappings without exchange that fit no element, by reason.
+    A path has one option for each Einsum. `distributions`: which part of a tensor each element has,
+    each different one once; options name it by its number. `words`: 16-bit words of an element that
+    each distribution takes. `infeasible`: by Einsum, the mappings without exchange that fit no
+    element, by reason.
     """
 
     def __init__(
@@ -187,7 +194,7 @@ class Cascade:
 
     @property
     def searches(self) -> list[CandidateSearch]:
-        """All searches that have begun."""
+        """All searches of options that have begun."""
         options = [option for of_einsum in self.options for option in of_einsum]
         return [search for option in options for search in option.searches.values()]
 
@@ -203,12 +210,12 @@ class Cascade:
 
     @property
     def least_bound(self) -> float:
-        """No path has a smaller value, whatever moves."""
+        """An objective value that no path goes below, whatever moves between the elements."""
         return self._least_behind("bound")[0]
 
     @property
     def least_energy(self) -> float:
-        """No path has less energy (J), leakage left out, whatever moves."""
+        """An energy (J) that no path goes below, leakage left out, whatever moves."""
         return sum(min(option.least_energy for option in options) for options in self.options)
 
     def _least_behind(self, which: Which) -> list[float]:

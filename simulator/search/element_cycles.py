@@ -1,7 +1,7 @@
-"""Cycles of one element for a family of mappings in closed form, without waiting.
+"""Closed formulas of one element's cycles, without waiting, for a family of mappings.
 
 They leave out what takes long to find (some conflicts of banks, branches), so that no plan of the
-family has less (theory/grid.md §6).
+family has fewer (theory/grid.md §6).
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from tilewright.simulator.profiles.profile import Profile
 
 
 class SumCount(NamedTuple):
-    """What an element does with each tile of the output at least.
+    """The least that an element does with each tile of the output.
 
-    `operations`: receives, sends and shares of its own tile. `passed`: tiles of other elements that
-    it sends on behind it.
+    `operations`: number of receives, sends and shares of its own tile. `passed`: number of tiles of
+    other elements that it sends on behind its own.
     """
 
     operations: int
@@ -40,13 +40,14 @@ class SumCount(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FamilyTiles:
-    """Sizes that a family of mappings gives to an element.
+    """Sizes that a family of mappings gives to one element.
 
-    `local`, `tile`: values of each rank variable in its share and in a tile. `passing`: tensors of
-    which a part passes with each tile. `steps`: tiles. `inputs`, `output`: values of a buffer of
-    each input, in their order, and of the output. `elements`, `groups`: columns and rows in use,
-    and of those that add up. `outer`: rank variables of the loops around the operation, outermost
-    first; `length`: points of one operation.
+    `local`, `tile`: by rank variable, its values in the element's share and in a tile. `passing`:
+    tensors of which each tile needs another part, which passes through. `steps`: number of tiles.
+    `inputs`: by input, in the Einsum's order, the values of a buffer; `output`: those of the
+    output. `elements`: columns and rows in use; `groups`: columns and rows of the elements that add
+    up. `outer`: rank variables of the loops around the vector operation, outermost first; `length`:
+    points of one operation.
     """
 
     family: GridFamily
@@ -63,7 +64,7 @@ class FamilyTiles:
 
     @staticmethod
     def of(space: GridMapspace, family: GridFamily) -> FamilyTiles:
-        """Return the sizes of a family of a mapspace."""
+        """Return the sizes that a family of a mapspace gives to one element."""
         local, time, einsum = local_sizes(space.einsum, family.shares), family.tile, space.einsum
         passing, tile, steps = space.passing(time, family.resident), local, 1
         if time is not None:
@@ -95,7 +96,7 @@ class FamilyTiles:
 
 
 def share_of(shares: Sequence[Share], axis: str) -> int:
-    """Return into how many parts shares divide along an axis."""
+    """Return the number of parts into which shares divide the work along an axis, X or Y."""
     return prod(share.count for share in shares if share.axis == axis)
 
 
@@ -124,7 +125,7 @@ class ElementCycles:
         return float(self.profile.descriptor_use_cycles + self.profile.descriptor_load_cycles)
 
     def words(self, values: int) -> float:
-        """Return the cycles of an operation that receives or sends values."""
+        """Return the cycles of an operation that receives or sends so many values."""
         return values * self._word
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Energy that every mapping of a family spends, in closed form, without leakage.
+"""A lower bound, in closed form, of the energy of all mappings of a family, without leakage.
 
 It counts what the words, values and points of the family cost at least (theory/grid.md §6): sums
 that pass through a memory on their way are left out.
@@ -20,7 +20,11 @@ from tilewright.simulator.search.element_cycles import FamilyTiles
 
 
 class BorderWords(NamedTuple):
-    """Words of an input: those that enter over the border, that elements write; and their hops."""
+    """Numbers of words of an input that comes over the border.
+
+    `entered`: words that enter; `written`: words that elements write into their memories; `hops`:
+    words times links on their way.
+    """
 
     entered: int
     written: int

@@ -10,7 +10,10 @@ GridObjective = Literal["latency", "energy", "edp"]
 
 
 def objective_value(objective: GridObjective, latency: float, energy: float) -> float:
-    """Return the value of a latency (s) and an energy (J)."""
+    """Return the value of an objective, latency, energy or edp: s, J or J s.
+
+    latency: in s; energy: in J, with leakage.
+    """
     if objective == "latency":
         return latency
     return energy if objective == "energy" else energy * latency
@@ -20,11 +23,12 @@ def objective_value(objective: GridObjective, latency: float, energy: float) -> 
 class GridCertificate:
     """What a search on a grid has shown of its answer.
 
-    `executed`: candidates that ran on the machine, the best one on numbers; `timed`: those whose
-    exact cycles follow from a smaller grid, the best of which runs at the end; `excluded`: those
-    whose bound is not below the best value; `infeasible`: those that the machine cannot hold or
-    run, by reason in `reasons`. `bound`: no candidate of the mapspace has a smaller value.
-    `is_optimal`: the bound is the value.
+    `executed`: number of candidates that were simulated, the best one on data; `timed`: number of
+    those whose exact cycles follow from a smaller grid, the best of which runs at the end;
+    `excluded`: those whose bound is not below the best value, or that a limit has left;
+    `infeasible`: those that the machine cannot hold or run, with the most frequent `reasons`.
+    `bound`: no candidate of the mapspace has a smaller value. `is_optimal`: whether the best value
+    is proved to be the least.
     """
 
     executed: int
@@ -36,7 +40,10 @@ class GridCertificate:
     is_optimal: bool
 
     def gap(self, value: float) -> float:
-        """Return how far a value may be above the optimum: value / bound - 1, inf for no bound."""
+        """Return how far a value may be above the optimum, relative: value / bound - 1.
+
+        0 if it is optimal, inf if the bound is 0.
+        """
         if self.is_optimal:
             return 0.0
         return value / self.bound - 1 if self.bound > 0 else inf

@@ -57,7 +57,7 @@ class FrontCertificate:
 
     @property
     def is_complete(self) -> bool:
-        """Whether no other candidate belongs to the set."""
+        """Whether it is proved that no other candidate belongs to the Pareto set."""
         return self.left == 0
 
     def __str__(self) -> str:
@@ -95,7 +95,7 @@ class _FrontPoint(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GridFrontSearch:
-    """A search for the Pareto set of one Einsum on the grid of an architecture.
+    """A search for the Pareto set of one Einsum's mappings on the grid of an architecture.
 
     `metrics`: two or three of METRICS. `settings`: machine and operands. `budget_s`: seconds, None
     for no limit. `on_progress`: called with (executed, points of the set) after each execution.

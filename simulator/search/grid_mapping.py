@@ -40,9 +40,9 @@ class GridMapping:
     """The best mapping of each Einsum of a workload, and their execution as one.
 
     `results`: by Einsum, its execution and what the search has shown of it. `mapping`: of the whole
-    workload, a branch for each Einsum. `execution`: of that mapping, results passed on.
-    `value`: sum of the objective over the Einsums and the exchanges between them;
-    `certificate`: of that sum; `seconds`: of the search.
+    workload, a branch for each Einsum. `execution`: of that mapping, results passed on from Einsum
+    to Einsum. `value`: sum of the objective over the Einsums and the exchanges between them;
+    `certificate`: of that sum; `seconds`: that the search took.
     """
 
     results: Dict[str, GridSearchResult]
@@ -80,7 +80,7 @@ class GridRequest:
     budget_s: float | None = None
 
     def limits(self, einsums: int) -> CascadeLimits:
-        """Return the limits of a search of so many Einsums that begins now."""
+        """Return the limits of a search of so many Einsums whose time begins now."""
         most = self.most_executions
         budget = budget_from(self.budget_s)
         return CascadeLimits(None if most is None else most * einsums, budget)
@@ -131,7 +131,7 @@ def map_on_grid(
 def cascade_of(
     arch: Arch, workload: Workload, request: GridRequest, *, exchanges: bool = True
 ) -> Cascade:
-    """Return the options of all Einsums of a workload, bounded, none executed.
+    """Return the options of all Einsums of a workload with their bounds; nothing is executed.
 
     `exchanges`: whether tensors may stay in the elements between Einsums.
     """

@@ -1,4 +1,4 @@
-"""The least path through the options of all Einsums, grown from the most promising state.
+"""The least path through the options of all Einsums: a best-first search from state to state.
 
 A state is an Einsum and what the elements hold in front of it; its steps go on with an option of
 that Einsum, and the moves that bring what it reads (theory/grid.md §8).
@@ -29,7 +29,11 @@ _Item = TypeVar("_Item", CandidateSearch, Move)
 
 @dataclass(frozen=True, slots=True)
 class OptionPath:
-    """An option for each Einsum, as searches of what fits, the moves, and the sum of all values."""
+    """One option for each Einsum, with what moves between them.
+
+    `searches`: of the chosen option of each Einsum, over the families that fit; `moves`: of tensors
+    between elements; `value`: sum of the objective's bounds or values over both.
+    """
 
     searches: tuple[CandidateSearch, ...]
     moves: tuple[Move, ...]
@@ -38,7 +42,11 @@ class OptionPath:
 
 @dataclass(frozen=True, slots=True)
 class OptionStep:
-    """An Einsum with an option behind what is held: what is held then, its search, its moves."""
+    """One Einsum with one option, after a state of what the elements hold.
+
+    `held`: what they hold afterwards; `search`: over the option's families that fit; `moves`: that
+    bring the tensors that it reads.
+    """
 
     held: Held
     search: CandidateSearch
@@ -46,10 +54,10 @@ class OptionStep:
 
 
 class PathGraph:
-    """The states of paths, and the steps of those that a walk has come to.
+    """The graph of states and steps in which paths are found; it grows as paths are searched.
 
-    `depth`: number of Einsums. `steps_of`: the steps of an Einsum, by its number, behind what is
-    held.
+    `depth`: number of Einsums. `steps_of`: gives the steps of an Einsum, by its number, if the
+    elements hold certain tensors.
     """
 
     def __init__(self, depth: int, steps_of: Callable[[int, Held], Sequence[OptionStep]]) -> None:

@@ -25,13 +25,13 @@ ALL = 1 << 60
 
 @dataclass(frozen=True, slots=True)
 class CascadeLimits:
-    """Limits of a search: executions (None: any number), and a budget that has begun."""
+    """Limits of a search: the most executions (None: any), and a time budget that has begun."""
 
     most_executions: int | None = None
     budget: Budget = UNLIMITED
 
     def share(self, part: float) -> CascadeLimits:
-        """Return a part of the limits, of the budget a part of what is left."""
+        """Return a part (0 to 1) of the limits: of the executions, and of the time that is left."""
         most = self.most_executions
         return CascadeLimits(None if most is None else int(most * part), self.budget.share(part))
 
@@ -39,11 +39,11 @@ class CascadeLimits:
 def search_cascade(
     cascade: Cascade, limits: CascadeLimits, on_progress: Progress | None = None
 ) -> tuple[OptionPath | None, float]:
-    """Return the best executed path, None if there is none, and a bound of all paths.
+    """Return the best path whose candidates were executed, and a lower bound of all paths.
 
-    `on_progress`: called with (executed, best value, bound) before the first execution and after
-    each round of executions. One candidate of every Einsum that exchanges nothing runs first,
-    whatever the limits are.
+    The path is None if there is none. `on_progress`: called with (executed, best value, bound)
+    before the first execution and after each round of executions. One candidate of every Einsum
+    that exchanges nothing runs first, whatever the limits are.
     """
     walk = _PathWalk(cascade, on_progress)
     try:

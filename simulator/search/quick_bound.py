@@ -1,8 +1,8 @@
-"""A bound of a family of mappings in a few sums, before any of them is planned.
+"""Lower bounds of cycles and energy for a family of mappings, from closed formulas, without plans.
 
-It leaves out what differs inside the family (the order of a reduction) and what takes long to find
-(conflicts, distances of most elements), so that it is never above the bound of a plan of the family
-(theory/grid.md §6).
+A bound leaves out what differs inside the family (the order of a reduction) and what takes long to
+find (conflicts, distances of most elements), so that it is never above the bound of a plan of the
+family (theory/grid.md §6).
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class _Stream:
 
 @dataclass(frozen=True)
 class QuickBound:
-    """Bounds of the families of a mapspace on one machine."""
+    """Lower bounds of cycles and energy for the families of a mapspace on one machine."""
 
     space: GridMapspace
     flat: FlatArch
@@ -66,7 +66,7 @@ class QuickBound:
 
     @cached_property
     def leak_power(self) -> float:
-        """Leakage in W of all components."""
+        """Leakage power in W of all instances of all components."""
         return sum(
             c.leak_power * c.parent_fanout * c.own_fanout
             for c in (*self.flat.components, *self.flat.beside)
@@ -94,19 +94,19 @@ class QuickBound:
         return FamilyEnergy(self.space, self.flat)
 
     def energy(self, family: GridFamily, reduction: str | None = None) -> float:
-        """Return joules that every mapping of a family spends, without leakage.
+        """Return an energy (J) that no mapping of a family goes below, leakage left out.
 
-        `reduction`: of the mappings; None for any of the family's.
+        `reduction`: scheme of the mappings; None for all of the family.
         """
         tiles = self._tiles(family)
         entered = {stream.access.tensor: stream.entered for stream in self._streams(family)}
         return self._energy.of(tiles, reduction, entered)
 
     def cycles(self, family: GridFamily, reduction: str | None = None) -> float:
-        """Return cycles that no execution of a mapping of a family goes below.
+        """Return a number of cycles that no execution of a mapping of a family goes below.
 
-        `reduction`: of the mappings; None for any of the family's. Raises InfeasibleMapping if the
-        tiles do not fit an element.
+        `reduction`: scheme of the mappings; None for all of the family. Raises InfeasibleMapping if
+        the tiles do not fit an element.
         """
         tiles = self._tiles(family)
         if self._words(tiles) > self.free_words:
@@ -236,7 +236,7 @@ class QuickBound:
     # -- memory ----------------------------------------------------------------------------
 
     def words(self, family: GridFamily) -> int:
-        """Return the 16-bit words of an element that the tiles of a family need at least."""
+        """Return the least number of 16-bit words of an element that the tiles of a family need."""
         return self._words(self._tiles(family))
 
     def _words(self, tiles: FamilyTiles) -> int:
@@ -256,5 +256,5 @@ class QuickBound:
 
     @cached_property
     def free_words(self) -> int:
-        """16-bit words of an element that tiles may use."""
+        """Number of 16-bit words of an element's memory that tiles may use."""
         return (int(self.space.grid.memory.size) // 8 - self.profile.sram_reserved_bytes) // 2

@@ -1,4 +1,4 @@
-"""Bank conflicts of a run by operation: where its sources lie, and where they would not meet.
+"""Report the bank conflicts of a run by operation, and moves of buffers that would avoid them.
 
 An element's memory has 8 banks, successive 16-bit words in successive banks; the two reads of a
 cycle must not touch one bank (wafer.md §2.1).
@@ -26,8 +26,8 @@ from tilewright.simulator.run.trace import RunResult
 class SourceBank:
     """Say where a source of an operation begins: `buffer`, its `address` in words, and its `bank`.
 
-    All are of the operation's first element with its counters at 0; `buffer` is empty, the others
-    -1, for what a register holds.
+    All are of the operation's first value with its counters at 0. If the source comes from a
+    register, `buffer` is empty and the other two are -1.
     """
 
     buffer: str
@@ -42,11 +42,12 @@ class SourceBank:
 
 @dataclass(frozen=True, slots=True)
 class OperationConflicts:
-    """The read conflicts of one operation of a code, summed over its elements and runs.
+    """The bank conflicts of one operation of a code, summed over its elements and runs.
 
     `operation`: code, task, name and label; `runs`; `cycles`: lost to conflicts; `sources`: its
-    vectors in memory; `shift`: the least number of words by which the last source's buffer moves so
-    that nothing meets, None if no move helps or the addresses are known at run time only.
+    vectors in memory; `shift`: the least number of 16-bit words by which the last source's buffer
+    must move so that no two reads conflict, None if no move helps or the addresses are known at run
+    time only.
     """
 
     operation: str

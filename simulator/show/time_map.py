@@ -53,7 +53,7 @@ def time_maps(occupancy: IntervalOccupancy, cycles: int) -> dict[str, str]:
     """Return two pictures (SVG) of a run that was recorded in intervals, by name.
 
     `links over time`: share of the cycles in which each link carried a word; `queues over time`:
-    mean words in each queue. `cycles`: length of the run.
+    mean number of words in each queue. `cycles`: length of the run.
     """
     links = _rows(occupancy.link_shares(), PORTS, occupancy.interval, cycles)
     queues = _rows(occupancy.queue_words(), QUEUES, occupancy.interval, cycles)

@@ -1,1 +1,1 @@
-"""The page on a mapping: its machine, roofline, charts of costs, its front."""
+"""The page on a mapping: its machine, its roofline, charts of its costs, and its front."""

@@ -142,7 +142,7 @@ def cost_charts(best: ScoredMapping) -> list[Bars]:
 
 
 def einsum_grids(best: ScoredMapping) -> list[OccupancyGrid]:
-    """Return what differs by Einsum: energy, time and room by component, lanes in use."""
+    """Return tables by Einsum: energy, time and memory in use by component, and lanes in use."""
     score = best.score
     lanes = grid("Lanes in use", _cells(score.spatial_usage, 3), "%")
     if len({key.split("/")[0] for key in score.latency_by}) == 1:  # the bars say the rest

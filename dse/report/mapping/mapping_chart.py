@@ -1,4 +1,4 @@
-"""Where the points of a front stand in a chart: pixels, ticks, words."""
+"""Scatter chart of a front over two metrics: pixels of its points, ticks and words of its axes."""
 
 from __future__ import annotations
 

@@ -32,7 +32,11 @@ _APART = 18  # pixels between names
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A memory in a roofline: operations per byte that it moves, and bytes per second it moves."""
+    """A memory in a roofline.
+
+    `intensity`: operations of the mapping per byte that the memory moves; `bandwidth`: bytes per
+    second that it moves while it is busy.
+    """
 
     name: str
     intensity: float
