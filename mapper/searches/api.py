@@ -66,16 +66,16 @@ def search(
 ) -> SearchResult:
     """Find the mapping with the least energy (J), latency (s) or edp (J s) of a workload.
 
-    `arch`, `workload`: paths, texts, or loaded objects; the options stand below. Several Einsums
-    are searched with fusion, which may keep the tensors they exchange on chip. Where that search
-    cannot model a feature (or fusion=False, or a `method` for single Einsums is given) each Einsum
-    is searched on its own, with the shared tensors kept in the outermost memory; the certificate
-    and a note say so. The result has the mapping with its score, and a certificate: optimal, or
-    bounded with a lower bound.
+    `arch`, `workload`: paths, texts, or loaded objects; the options are listed below. Several
+    Einsums are searched with fusion, which may keep the tensors they exchange on chip. Where that
+    search cannot model a feature (or fusion=False, or a `method` for single Einsums is given) each
+    Einsum is searched on its own, with the shared tensors kept in the outermost memory; the
+    certificate and a note say so. The result has the mapping with its score, and a certificate:
+    optimal, or bounded with a lower bound.
 
-    Raises InfeasibleMapping, with numbers, when nothing fits; UnsupportedFeature when no search
-    can handle a feature of the files; MemoryUsedUp when the system gives no more memory; SpecError
-    for what the files get wrong; TilewrightError for an option that is not legal.
+    Raises InfeasibleMapping, with numbers, when nothing fits; UnsupportedFeature when no search can
+    handle a feature of the files; MemoryUsedUp when the system gives no more memory; SpecError for
+    what the files get wrong; TilewrightError for an option that is not legal.
     """
     began = time.monotonic()
     request = request_of(arch, workload, dict(options))
@@ -86,7 +86,7 @@ def search(
 
 
 def _names(request: Request) -> str:
-    """Return the Einsum that is searched, or how many."""
+    """Return the name of the Einsum that is searched, or how many there are: "3 Einsums"."""
     einsums = request.workload.einsums
     alone = einsums[0].name if len(einsums) == 1 else None
     return request.options.einsum or alone or f"{len(einsums)} Einsums"
@@ -149,11 +149,11 @@ def _fused(request: Request, explain: bool) -> SearchResult:
 
 
 def _first_mapping(request: Request) -> SearchResult | None:
-    """Return some mapping without fusion as soon as there is one; None where that is not needed.
+    """Return some mapping without fusion, found in about tenths of a second; None where not needed.
 
-    It is needed where the fused search may take long, before it if there are limits or somebody
-    watches, else only if that search proves nothing. Each Einsum gets any mapping, then its first
-    mapping of a search, which takes tenths of a second; what all of them cost is reported.
+    It is needed only if the fused search may take long: many tile shapes, a single objective and no
+    front. Each Einsum gets any mapping that fits, then the first mapping of a search; the cost of
+    the better one is reported as progress.
     """
     options, einsums = request.options, request.workload.einsums
     shapes = sum(Lattice(einsum.bounds).size for einsum in einsums)
@@ -180,9 +180,9 @@ def _first_mapping(request: Request) -> SearchResult | None:
 
 
 def _best_alone(request: Request, first: SearchResult | None) -> SearchResult | None:
-    """Return the best mapping without fusion that the seconds left allow to find.
+    """Return the best mapping without fusion that can be found in the seconds left.
 
-    `first`: one that is known already, which is returned where none is better.
+    `first`: one that is known already, which is returned if none is better; None: none is known.
     """
     if not request.budget.seconds_left or request.options.front:
         return first
@@ -196,14 +196,14 @@ def _best_alone(request: Request, first: SearchResult | None) -> SearchResult | 
 
 
 def _at_least_computing(error: NoMappingInBudget, request: Request) -> NoMappingInBudget:
-    """Return an end of the search that has a bound in any case: what computing alone takes."""
+    """Return the error with a lower bound above 0: the cost of computing alone, if it had none."""
     if error.lower_bound > 0 or request.options.objective not in OBJECTIVES:
         return error
     return type(error)(_least_computing(request), error.restrictions, error.end)
 
 
 def _least_computing(request: Request) -> float:
-    """Return what computing alone takes of the objective, which is known at once."""
+    """Return the least value of the objective that the operations alone cost, without moves."""
     solver, totals = EinsumSolver(request, explain=False), [0.0, 0.0]
     for einsum in request.workload.einsums:
         costs = [least_computing_costs(space) for _, space in solver.mapspaces(einsum)]
@@ -213,13 +213,13 @@ def _least_computing(request: Request) -> float:
 
 
 def _has_time_for_more(request: Request, first: SearchResult) -> bool:
-    """Tell whether the Einsums can be searched once more for twice as long as the first time."""
+    """Tell whether at least twice the seconds of the search that found `first` are left."""
     seconds_left = request.budget.seconds_left
     return seconds_left is None or seconds_left > 2 * first.statistics.seconds
 
 
 def _knowing(request: Request, first: SearchResult | None) -> Request:
-    """Return the request with a progress that never reports less than a mapping already known."""
+    """Return the request with a progress function that never reports a value worse than `first`."""
     progress = request.options.progress
     if progress is None or first is None:
         return request
@@ -232,7 +232,7 @@ def _knowing(request: Request, first: SearchResult | None) -> Request:
 
 
 def _with_better_mapping(result: SearchResult, known: SearchResult) -> SearchResult:
-    """Return a result with the mapping known before where that one is better."""
+    """Return `result`, with the mapping of `known` in it if that is the better one."""
     proof = result.certificate
     if proof.value <= known.certificate.value:
         return result
@@ -242,9 +242,9 @@ def _with_better_mapping(result: SearchResult, known: SearchResult) -> SearchRes
 
 
 def _noted(request: Request, einsums: tuple[Einsum, ...], note: str, explain: bool) -> SearchResult:
-    """Search each Einsum on its own, because of what `note` says.
+    """Search each Einsum on its own, and add `note`, which says why fusion was not searched.
 
-    UnsupportedFeature where none has a mapping alone, but fused ones may exist.
+    Raises UnsupportedFeature if some Einsum has no mapping alone, but fused mappings may exist.
     """
     try:
         return replace(_apart(request, einsums, explain), notes=(note,))
@@ -257,14 +257,20 @@ def _noted(request: Request, einsums: tuple[Einsum, ...], note: str, explain: bo
 
 
 def _unknown(error: NoFeasibleMapping, note: str) -> UnsupportedFeature:
-    """Return the error where nothing fits without fusion, and `note` says why none was searched."""
+    """Return the error for: nothing fits without fusion, and fused mappings were not searched.
+
+    `note` says why they were not.
+    """
     return UnsupportedFeature(f"{note}\nWithout it, {error.what}", instead=error.instead)
 
 
 def _without_fusion(
     request: Request, einsums: tuple[Einsum, ...], error: InfeasibleMapping, explain: bool
 ) -> SearchResult:
-    """Search each Einsum on its own where no fused mapping fits; explain where none does either."""
+    """Search each Einsum on its own because no fused mapping fits; `error` says why.
+
+    If nothing fits there either, InfeasibleMapping is raised with an explanation (if `explain`).
+    """
     try:
         quick = request.options.budget is None  # a budget that ran out explains itself
         result = _apart(request, einsums, explain=explain and not quick)
@@ -279,8 +285,11 @@ def _without_fusion(
 
 
 def _fused_or_uneven(request: Request) -> SearchResult:
-    """Return the best of fused mappings with even tiles, of unfused uneven ones, and of fused ones
-    in which Einsums that stand alone are uneven."""
+    """Return the best of three kinds of mappings, where uneven tiles are allowed.
+
+    Fused ones with even tiles; unfused ones with uneven tiles; fused ones in which Einsums that
+    share no loops and exchange nothing on chip have uneven tiles.
+    """
     from tilewright.mapper.fusion.fused_search import NoMappingInBudget, solve_fused
     from tilewright.mapper.searches.fused_uneven import with_uneven_alone
 
@@ -304,7 +313,7 @@ def _fused_or_uneven(request: Request) -> SearchResult:
 
 
 def _apart(request: Request, einsums: tuple[Einsum, ...], explain: bool = True) -> SearchResult:
-    """Search each Einsum on its own."""
+    """Search each Einsum on its own, and join the mappings into one of the workload."""
     objective = next((name for name in OBJECTIVES if name == request.options.objective), None)
     if objective is None:
         from tilewright.mapper.fronts.front_search import least_of_einsums
@@ -317,7 +326,7 @@ def _apart(request: Request, einsums: tuple[Einsum, ...], explain: bool = True) 
 
 
 def _bounded_by(unproven: NoMappingInBudget, result: SearchResult) -> SearchResult:
-    """Compare a mapping without fusion with the bound of a larger set of mappings."""
+    """Return an unfused mapping with the lower bound of a fused search that found none in time."""
     value, lower = result.certificate.value, unproven.lower_bound
     optimal = value <= lower * (1 + TOLERANCE)
     kind: Literal["optimal", "bounded"] = "optimal" if optimal else "bounded"
@@ -344,7 +353,7 @@ def _one(solver: EinsumSolver, einsum: Einsum, goal: Goal) -> SearchResult:
 
 
 class _ProvenBound(NamedTuple):
-    """A lower bound of a goal; `proven`: the search ended before its budget."""
+    """A lower bound of a goal; `proven`: the search came to its end."""
 
     value: float
     proven: bool
@@ -360,7 +369,7 @@ def _certificate(
 
 
 def _many(solver: EinsumSolver, goal: Goal) -> SearchResult:
-    """Join the mappings of all Einsums, each solved on its own, into one of the workload."""
+    """Solve each Einsum on its own, and join the mappings into one of the workload."""
 
     if goal.objective == "edp":
         chosen, lower, proven = least_edp(lambda corner: solver.solve_all(corner, CORNER_SHARE))
@@ -376,7 +385,10 @@ def _many(solver: EinsumSolver, goal: Goal) -> SearchResult:
 
 
 def _with_front(request: Request, result: SearchResult, einsums: Sequence[Einsum]) -> SearchResult:
-    """Add the Pareto set, if one is asked for; the best mapping is one of its points then."""
+    """Add the Pareto front to a result if the request asks for one.
+
+    The best mapping is then one of its points.
+    """
     if not request.options.front:
         return result
     from tilewright.mapper.fronts.front_search import front_of_einsums
@@ -394,7 +406,7 @@ def _with_front(request: Request, result: SearchResult, einsums: Sequence[Einsum
 
 
 def _ties(first: ScoredMapping, second: ScoredMapping) -> bool:
-    """Tell whether two mappings agree in energy and latency."""
+    """Tell whether two mappings have the same energy and latency, up to rounding."""
     return all(
         figures_agree(getattr(first.score, name), getattr(second.score, name))
         for name in ("energy", "latency")
@@ -402,7 +414,10 @@ def _ties(first: ScoredMapping, second: ScoredMapping) -> bool:
 
 
 def _joined(solver: EinsumSolver, solutions: Sequence[EinsumSolution]) -> ScoredMapping:
-    """Let the model score the mapping of the workload; the sums must agree with it."""
+    """Join the Einsums' mappings into one, and score it by the model.
+
+    Raises InternalError if the score differs from the sum of the Einsums' costs.
+    """
     mapping = unfused_mapping(solver.workload, [solution.best.mapping for solution in solutions])
     score = score_mapping(solver.arch, solver.workload, mapping, solver.conventions)
     total = summed_costs(solution.best for solution in solutions)

@@ -50,7 +50,10 @@ class OutOfBudget(Exception):  # noqa: N818 - control flow of the searches
 
 @dataclass(slots=True)
 class WorkLeft:
-    """How often a search may still ask whether its budget is used up: the same on any machine."""
+    """How much more work a search may do, counted in checks of its budget.
+
+    The count does not depend on the machine's speed, unlike seconds.
+    """
 
     questions: int
 
@@ -136,7 +139,7 @@ class Budget:
         return self.stops_on_request and STOP_REQUESTED.is_set()
 
     def lacks(self, more_bytes: float) -> bool:
-        """Return whether so many bytes more exceed the memory."""
+        """Tell whether the process would exceed the memory limit with so many bytes more."""
         return self.memory < inf and resident_bytes() + more_bytes > self.memory
 
 

@@ -50,7 +50,10 @@ class Gains:
 def _gains(
     request: Request, objective: Objective, uneven: Sequence[EinsumSolution]
 ) -> Gains | None:
-    """Compare the Einsums' uneven mappings with their even ones; None if one has no even one."""
+    """Compare the Einsums' best uneven mappings with their best even ones.
+
+    None if an Einsum has no mapping with even tiles.
+    """
     goal = Goal(objective)
     even = replace(request, options=replace(request.options, uneven=()))
     try:
@@ -118,7 +121,10 @@ def _no_gain_note(lower: float) -> str:
 
 
 def _mixed(request: Request, fused: SearchResult, gains: Gains) -> ScoredMapping | None:
-    """Replace the Einsums that stand alone in a fused mapping and gain; None if there are none."""
+    """Put uneven mappings into a fused mapping for the Einsums that gain by them and stand alone.
+
+    Return it with the model's score; None if there are none such, or if it does not fit.
+    """
     assert fused.best is not None
     *top, last = fused.best.mapping.nodes
     if not isinstance(last, Sequential):
@@ -144,7 +150,11 @@ def _mixed(request: Request, fused: SearchResult, gains: Gains) -> ScoredMapping
 def _replaced_einsums(
     workload: Workload, top: Sequence[Node], last: Sequential, gains: Gains
 ) -> list[str]:
-    """Return the Einsums that gain and stand alone below the holders `top`."""
+    """Return the Einsums that gain by uneven tiles and stand alone.
+
+    `top`: nodes above all loops; while an Einsum that stands alone runs, none of their tensors on
+    chip is in use. `last`: the Sequential below them.
+    """
     on_chip = [node for node in top if isinstance(node, Storage) and node.component != gains.outer]
     busy = _busy(workload, on_chip)
     names = map(_einsum_of, last.branches)
@@ -152,12 +162,15 @@ def _replaced_einsums(
 
 
 def _einsum_of(branch: Branch) -> str:
-    """Return the Einsum of a branch that no other Einsum shares; else an empty text."""
+    """Return the name of the Einsum of a branch; "" if several Einsums share the branch."""
     return branch[-1].einsum if isinstance(branch[-1], Compute) else ""
 
 
 def _busy(workload: Workload, on_chip: Sequence[Storage]) -> set[str]:
-    """Return the Einsums during which one of these holders is in use: always, if persistent."""
+    """Return the Einsums during which a tensor of one of these on-chip holders is in use.
+
+    From its first user to its last; all Einsums if it is persistent.
+    """
     busy: set[str] = set()
     names = [einsum.name for einsum in workload.einsums]
     for tensor in {t for storage in on_chip for t in storage.tensors}:
@@ -168,7 +181,7 @@ def _busy(workload: Workload, on_chip: Sequence[Storage]) -> set[str]:
 
 
 def _without_first(nodes: Sequence[Node], shared: frozenset[str]) -> Branch:
-    """Return nodes without the first holders of the shared tensors: they stand above all."""
+    """Return nodes without the first holder of each shared tensor; it stands above all Einsums."""
     seen: set[str] = set()
     remaining_nodes: list[Node] = []
     for node in nodes:
@@ -179,7 +192,7 @@ def _without_first(nodes: Sequence[Node], shared: frozenset[str]) -> Branch:
 
 
 def _without(nodes: Sequence[Node], tensors: set[str]) -> Branch:
-    """Return nodes without the holders of some tensors."""
+    """Return nodes without the Storage nodes of some tensors."""
     remaining_nodes: list[Node] = []
     for node in nodes:
         if not isinstance(node, Storage):

@@ -124,7 +124,7 @@ def _dim(dim: SpatialDim, tensors: Numbers, variables: Numbers) -> Hashable:
 
 
 def _placement(placement: Placement, tensors: Numbers, variables: Numbers) -> Hashable:
-    """Return all that templates are made of, but for the sets that led to the placement."""
+    """Return a hashable key of a placement: kept tensors and rules, by numbers instead of names."""
     kept_tensors = tuple(
         (name, _chosen(frozenset(names), tensors)) for name, names in placement.kept_tensors
     )

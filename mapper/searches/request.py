@@ -90,7 +90,10 @@ class SearchSettings:
 
 
 def listing_options(search: F) -> F:
-    """Return a function that takes SearchOptions, with its keywords in signature and docstring."""
+    """Give a function with keywords of SearchOptions a full signature and docstring; return it.
+
+    Used as a decorator: help() then lists each option with its default and explanation.
+    """
     types, given = SearchOptions.__annotations__, inspect.signature(search)
     keywords = [
         inspect.Parameter(
@@ -316,7 +319,7 @@ def _check_limits(options: SearchSettings) -> None:
 
 
 def _names(value: object) -> tuple[str, ...]:
-    """Return a list of names; a single text is one name."""
+    """Return several names as a tuple; a single text is one name."""
     return (value,) if isinstance(value, str) else tuple(value)  # type: ignore[arg-type]
 
 

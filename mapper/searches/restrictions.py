@@ -91,7 +91,7 @@ def _names(value: Iterable[str] | str | int) -> tuple[str, ...]:
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Return a list of names; of a long one the first two and the number of the others."""
+    """Return names joined by commas; of a long list the first two and how many more there are."""
     if len(names) <= MAX_LISTED:
         return ", ".join(names)
     return f"{', '.join(names[:2])}, +{len(names) - 2} more"

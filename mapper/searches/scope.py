@@ -1,6 +1,7 @@
-"""The restrictions of searches whose Einsums share no loops, and of both kinds of search together.
+"""Say which restrictions hold for searches without fusion, and for both kinds together.
 
-fusion/fused_answer.py has those of fused searches.
+A restriction is a condition that all searched mappings meet. fusion/fused_answer.py has those of
+fused searches.
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ def spatial_restrictions(spaces: Iterable[Mapspace]) -> Restrictions:
 
 
 def _tile_restrictions(spaces: Sequence[Mapspace]) -> Restrictions:
-    """Return which tiles the searched mappings have."""
+    """Return the restrictions on tiles: perfect factors, or at most one imperfect loop."""
     uneven = {v for space in spaces for v in space.uneven}
     if not uneven:
         return perfect_factors(space.einsum for space in spaces)
@@ -109,7 +110,10 @@ def _tile_restrictions(spaces: Sequence[Mapspace]) -> Restrictions:
 
 
 def _spatial_restrictions(space: Mapspace) -> Sequence[Restriction]:
-    """Return where the spatial loops of one space stand; written lower, tiles might shrink."""
+    """Return the restrictions on where spatial loops stand in the mappings of one mapspace.
+
+    None where standing lower could not make a tile smaller.
+    """
     if any(isinstance(component, Network) for component in space.flat.components):
         in_file_order = space.problem.conventions.spatial_loops_in_file_order
         order = FILE_NETWORK_ORDER() if in_file_order else ACCELFORGE_NETWORK_ORDER()
@@ -120,7 +124,10 @@ def _spatial_restrictions(space: Mapspace) -> Sequence[Restriction]:
 
 
 def _has_lanes_below_two_memories(space: Mapspace) -> bool:
-    """Tell whether lanes follow an inner memory, so that they could stand above its holders."""
+    """Tell whether a fanout follows the second or a deeper memory on the path.
+
+    Its spatial loops could then stand above or below holders of that memory.
+    """
     memories = 0
     for component in space.flat.components:
         if isinstance(component, Memory):

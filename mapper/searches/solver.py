@@ -188,7 +188,10 @@ class EinsumSolver:
 
 
 def _carried(solved: _SolvedSpace, space: Mapspace, goal: Goal) -> MapspaceResult:
-    """Return the result of a problem with the same signature, renamed; the model confirms it."""
+    """Return the result of a problem with the same signature under this Einsum's names.
+
+    Costs are scaled to its instances; the model confirms the mapping.
+    """
     result = solved.result
     share = space.einsum.n_instances / solved.space.einsum.n_instances
     bound = result.lower_bound * (share * share if goal.objective == "edp" else share)

@@ -36,7 +36,7 @@ def unfused_mapping(workload: Workload, mappings: Sequence[Mapping]) -> Mapping:
 def _lifted(
     mapping: Mapping, shared: frozenset[str], first: dict[str, Storage]
 ) -> tuple[Node, ...]:
-    """Return the nodes without the first holders of the `shared` tensors; add these to `first`."""
+    """Return the nodes without the first holder of each `shared` tensor; put those into `first`."""
     seen: set[str] = set()
     branch: list[Node] = []
     for node in mapping.nodes:

@@ -1,10 +1,10 @@
-"""Copy Einsums: nothing is computed and nothing reused, so that tile shapes cost the same.
+"""Search copy Einsums: nothing is computed or reused, so that most tile shapes cost the same.
 
 Every holder passes every value once, whatever the tiles: where both tensors have all rank
 variables, all points of a template with as many lanes in each dimension move the same values in the
-same time (copies.md §1). Tiles of one value need the least room. Where values repeat, tiles
-matter: least_copy_costs.py says what no mapping is below, and one that comes down to it is the
-best. Over a Network every value goes its own way: lanes cost hops, tiles none.
+same time (copies.md §1). Tiles of one value need the least capacity. Where values repeat, tiles
+matter: least_copy_costs.py bounds the cost of all mappings, and one that attains the bound is the
+best. Over a Network every value is sent alone: lanes cost hops, tiles none.
 """
 
 from __future__ import annotations
@@ -116,7 +116,10 @@ class CopyMappings:
         return prod(len(divisors(bound)) for bound in self.space.einsum.bounds.values())
 
     def _listed_points(self) -> list[Mapping] | None:
-        """Return all mappings of a small mapspace; UnsupportedFeature for tiles of given shapes."""
+        """Return all mappings of a small mapspace; None if it is large.
+
+        Raises UnsupportedFeature if it is large and has tile_shape rules.
+        """
         if has_at_most_points(self.space, LISTED, self.limits):
             return list(self.space.mappings_within(self.limits.check))
         if self._has_tile_shape:
@@ -126,7 +129,10 @@ class CopyMappings:
         return None
 
     def _few_mappings(self, choose_lanes: Choose) -> list[Mapping] | None:
-        """Return the mappings with the lanes that `choose_lanes` yields; None if too many."""
+        """Return one mapping per template and choice of lanes; None if these are too many.
+
+        `choose_lanes`: yields the choices of a template's dimensions.
+        """
         mappings = list(islice(self._mappings(choose_lanes), MANY + 1))
         return mappings if len(mappings) <= MANY else None
 
@@ -156,7 +162,7 @@ class CopyMappings:
         return self.limits.checking(chain.from_iterable(mappings))
 
     def _all_lanes(self, dimensions: list[SpatialLoops], bounds: Extents) -> Iterator[Lanes]:
-        """Yield one choice for each number of lanes of each dimension."""
+        """Yield one choice of lanes for each combination of lanes per dimension."""
         seen = set()
         for chosen in self._lane_choices(dimensions, bounds):
             counts = tuple(prod(lanes.values()) for lanes in chosen.values())
@@ -177,9 +183,7 @@ class CopyMappings:
 
     @cached_property
     def _plain(self) -> bool:
-        """Tell whether tiles mean nothing: an Array counts its places, and what a Network sends of
-        uneven ones is not known. Where one round of it counts (docs/conventions.md §10), the
-        smallest tiles are the best below any loops."""
+        """Whether tiles without repeated values cost nothing: no Array or uneven Network."""
         return self._has_no_array and not (self.space.uneven and self.space.problem.has_networks)
 
     @cached_property
@@ -188,7 +192,7 @@ class CopyMappings:
 
     @cached_property
     def _has_least_hops(self) -> bool:
-        """Tell whether some representative sends as little over Networks as any mapping.
+        """Whether some representative sends as little over Networks as any mapping.
 
         Each value is sent alone. On a mesh its hops depend on the number of lanes only; with a
         switch each variable of a dimension with several lanes costs a hop.
@@ -201,7 +205,7 @@ class CopyMappings:
         return all(map(self._fewest_lanes_suffice, self._templates))
 
     def _fewest_lanes_suffice(self, template: Template) -> bool:
-        """Tell whether the mapping of a template with the fewest lanes has the least hops."""
+        """Tell whether a template's mapping with the fewest lanes has the least hops."""
         slots = slot_sequence(self.space.problem, template)
         dimensions = [slot for slot in slots if isinstance(slot, SpatialLoops)]
         fewest = islice(_fewest_and_most_lanes(dimensions, dict(self.space.einsum.bounds)), 1)
@@ -236,7 +240,10 @@ class CopyMappings:
         return best_copy
 
     def _improving_copies(self, goal: Goal) -> Iterator[BestCopy]:
-        """Yield the best of the representatives, then of all distinct mappings if that is open."""
+        """Yield what is known after the representatives.
+
+        If that proves nothing, after all others.
+        """
         best, count, all_scored = best_scored(
             self._each_representative(), self.space, goal, self.limits
         )
@@ -260,20 +267,22 @@ class CopyMappings:
         yield BestCopy(best_distinct, value, count)
 
     def _is_proven_best(self, best: EinsumMapping, bound: float, goal: Goal) -> bool:
-        """Tell whether no mapping of the copy can be better, also in the second metric."""
+        """Tell whether a mapping meets the bound and none has less of the second metric."""
         attained = best.value(goal) <= bound * (1 + TOLERANCE)
         return attained and not self._may_tie(best, goal)
 
     def _bound_without_templates(self, goal: Goal) -> float:
-        """Return a bound that needs no templates, fast."""
+        """Return a lower bound of the goal that needs no templates."""
         placements = self.space.placements
         if not self._plain or len(placements) > MANY:
             return least_value(self.space, goal)
         return goal.value(*least_copy_costs(self.space, placements))
 
     def _may_tie(self, best: EinsumMapping, goal: Goal) -> bool:
-        """Tell whether other lanes over a Network, of which not many are, may cost less in the
-        second metric."""
+        """Tell whether another choice of lanes may be as good with less of the second metric.
+
+        Only over a Network, and where the choices are few enough to look at.
+        """
         is_small = self._plain or has_at_most_points(self.space, MANY, self.limits)
         if not self.space.problem.has_networks or not is_small:
             return False
@@ -375,7 +384,7 @@ def _better(
 
 
 def _subsets(names: frozenset[str]) -> Iterator[frozenset[str]]:
-    """Yield sets of names, the largest first; of many names all and none."""
+    """Yield the subsets of some names, the largest first; of many names only all and none."""
     ordered = sorted(names)
     sizes = range(len(names), -1, -1) if len(names) <= FEW else (len(names), 0)
     return (frozenset(chosen) for size in sizes for chosen in combinations(ordered, size))
@@ -391,7 +400,10 @@ def _mappings_of(
 
 
 def _fewest_and_most_lanes(dimensions: list[SpatialLoops], bounds: Extents) -> Iterator[Lanes]:
-    """Yield the fewest and the most lanes, each dimension in turn."""
+    """Yield two choices of lanes: the fewest, then the most, in each dimension in turn.
+
+    None for one that does not exist. `bounds`: of the rank variables.
+    """
     for takes_most in (False, True):
         extents, chosen = dict(bounds), {}
         for loops in dimensions:
@@ -409,12 +421,12 @@ def _fewest_and_most_lanes(dimensions: list[SpatialLoops], bounds: Extents) -> I
 
 
 def _lanes_and_variables(lanes: Extents) -> tuple[int, int]:
-    """Return the number of lanes, and of the variables they run over."""
+    """Return (product of the lanes, number of variables with more than one lane)."""
     return prod(lanes.values()), sum(n > 1 for n in lanes.values())
 
 
 def _has_fewest_lanes(loops: SpatialLoops, chosen: Extents) -> bool:
-    """Tell whether a dimension has as few lanes as it may, over one variable at most."""
+    """Tell whether a dimension uses the fewest lanes it can, over one variable at most."""
     number, variables = _lanes_and_variables(chosen)
     return variables <= 1 and number == min(prod(choice) for choice in loops.choices)
 
@@ -440,8 +452,11 @@ def _extents_below(extents: Extents, lanes: Extents) -> Extents:
 def _tiles(
     space: Mapspace, slots: Sequence[Slot], lanes_of: Lanes, uncut_variables: frozenset[str]
 ) -> Iterator[Tile]:
-    """Yield the tile below each slot: all iterations that no lane takes, at the first gap, and
-    those of variables that stay whole at the last one."""
+    """Yield the tile below each slot of a mapping with given lanes.
+
+    The iterations left to temporal loops stand at the first slot that can have them; those of
+    `uncut_variables` at the last one.
+    """
     iterations = dict(space.einsum.bounds)
     for lanes in lanes_of.values():
         iterations = _extents_below(iterations, lanes)
@@ -458,7 +473,7 @@ def _tiles(
 
 
 def _last_loop_slots(slots: Sequence[Slot]) -> dict[str, int]:
-    """Return the last slot that can have a temporal loop over each variable."""
+    """Return, per variable, the last slot that can have a temporal loop over it."""
     return {
         v: number
         for number, slot in enumerate(slots)

@@ -1,4 +1,4 @@
-"""Copies that repeat values or slide over them: what no mapping of such a copy costs less than.
+"""Bound the cost of copy Einsums that repeat values or slide windows over them.
 
 Where a rank variable does not belong to both tensors, or slides over one, tiles decide how often a
 value travels. Every holder passes every value at least once, as in a mapping whose holders all
@@ -51,7 +51,7 @@ def least_copy_costs(space: Mapspace, placements: Sequence[Placement]) -> tuple[
 
 
 def _moved(space: Mapspace, placements: Sequence[Placement]) -> Iterator[tuple[float, float]]:
-    """Yield, per placement, joule and second that moving every value once takes at least."""
+    """Yield, per placement, the least joules and seconds of moving every value once."""
     einsum = space.einsum
     flat = replace(space.flat, components=tuple(map(_without_limit, space.flat.components)))
     view = make_view(einsum, flat)
@@ -79,8 +79,10 @@ def _moved(space: Mapspace, placements: Sequence[Placement]) -> Iterator[tuple[f
 
 
 def _alone(space: Mapspace) -> Iterator[str]:
-    """Yield the memories above all lanes whose time grows with what they move: with the loops that
-    a mapping has they move no less."""
+    """Yield the memories above all lanes whose latency grows with what they move.
+
+    The loops of a mapping make them move no less.
+    """
     for component in space.flat.components:
         if component.own_fanout > 1 or component.physical_fanout > 1:
             return
@@ -97,7 +99,7 @@ def _without_limit(component: Component) -> Component:
 
 
 def _sharing(space: Mapspace, tensor: str) -> int:
-    """Return how many operations at most may share a value on its last step."""
+    """Return how many operations at most may share one value of a tensor read at the Compute."""
     access, bounds = space.einsum.access(tensor), space.einsum.bounds
     dims = [dim for component in space.flat.components for dim in component.spatial]
     lanes = prod(dim.fanout for dim in dims if tensor in dim.may_reuse)
@@ -105,12 +107,12 @@ def _sharing(space: Mapspace, tensor: str) -> int:
 
 
 def _scaled(tensor: TensorView, share: Fraction) -> TensorView:
-    """Let the innermost holder hand over less than a value for every operation."""
+    """Return the tensor with its accesses at the Compute multiplied by `share` (0 to 1)."""
     return replace(tensor, leaf=Requests(*(share * count for count in tensor.leaf)))
 
 
 def _nodes(space: Mapspace, template: Template) -> Iterator[Node]:
-    """Yield all holders that a copy passes, then all loops."""
+    """Yield the nodes of a mapping in which all holders of a template stand above all loops."""
     holders = (*template.holders, *template.tolls)
     for component in space.flat.components:
         kind = Storage if isinstance(component, Memory) else Toll

@@ -73,10 +73,11 @@ class BeamSearch:
 
 
 def _promising_templates(space: Mapspace) -> Iterator[Template]:
-    """Yield templates, the promising first.
+    """Yield templates, the promising ones first; some come twice.
 
-    First some that hold many tensors, with any lanes and with the most lanes, these first where
-    something leaks; then the few that need the least capacity.
+    First the first TEMPLATE_BATCH templates of the mapspace, each also with the most lanes in every
+    dimension (that variant first if something leaks). Then a few of each placement, those with the
+    fewest holders first. Then all others.
     """
     leaks = bool(leaks_of(space.flat, space.conventions))
     for template in islice(space.each_template(), TEMPLATE_BATCH):
@@ -88,7 +89,7 @@ def _promising_templates(space: Mapspace) -> Iterator[Template]:
 
 
 def _with_most_lanes(space: Mapspace, template: Template) -> Iterator[Template]:
-    """Yield the same template with the most lanes of each dimension.
+    """Yield the template with just the choices of most lanes in each dimension.
 
     Leakage makes idle lanes expensive, which a beam by dynamic energy does not see.
     """

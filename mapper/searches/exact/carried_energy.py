@@ -21,7 +21,7 @@ from tilewright.mapper.searches.exact.kernels import ChoiceArrays, Floats
 
 
 class FactorRange(NamedTuple):
-    """The least and the greatest product of the factors that a carried cost still gets."""
+    """The least and the greatest product of the factors that a carried cost is still to get."""
 
     least: float
     greatest: float
@@ -45,7 +45,10 @@ class CarriedEnergy:
         return None
 
     def before_payment(self, fields: Iterable[int]) -> CarriedEnergy:
-        """Return the columns below a step that adds some of them, `fields`, to the energy."""
+        """Return the columns carried below a payment step.
+
+        Those above it, and `fields`, the columns that the step adds to the energy.
+        """
         paid = sorted(set(fields))
         kept = [field not in paid for field in self.rows[:, 0].tolist()]  # others are used again
         above = self.rows[np.array(kept, bool)]
@@ -70,9 +73,9 @@ NOTHING_CARRIED = CarriedEnergy(np.zeros((0, 3)))
 
 
 def join_carried(alternatives: Sequence[CarriedEnergy]) -> CarriedEnergy:
-    """Return the widest range of the factors of each column over several ways to go on.
+    """Return, per column, the widest range of factors over several ways to go on.
 
-    A column that one of them does not carry is empty there, or all of them carry it.
+    A column that some way does not carry is empty there, or all of them carry it.
     """
     filled = [carried.rows for carried in alternatives if len(carried.rows)]
     if not filled:

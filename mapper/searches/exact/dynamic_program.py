@@ -147,8 +147,8 @@ class DynamicSearch:
     def _beam(self) -> None:
         """Find some mapping fast: keep the one label of least energy at each tile shape.
 
-        It may use so few lanes that leakage, or latency, is a multiple of what it could be. So
-        where these count, one of those with little latency is taken, too.
+        Such a mapping may use few lanes, so that its leakage or latency is a multiple of the least.
+        Where these count, one of little latency is looked for, too.
         """
         if self._kind != LATENCY:
             self._pass(1, inf)
@@ -161,7 +161,7 @@ class DynamicSearch:
                 self._take(fast._best)
 
     def _beam_near_least_latency(self) -> None:
-        """Find a mapping of little latency among labels of least energy that may have as little."""
+        """Find a mapping of little latency by a beam of least energy, below a limit of latency."""
         self._kind, bound = LATENCY, self.bound("latency")
         for slack in BEAM_SLACKS:
             self._pass(1, bound * (1 + slack) if bound > 0 else inf)
@@ -178,7 +178,7 @@ class DynamicSearch:
     def _start_from_least_energy(self) -> bool:
         """Start from the mapping of least energy; tell whether it is already proven best.
 
-        It is when its objective meets the bound: then no other metric of it can improve either.
+        It is if its value of the objective equals the lower bound.
         """
         search = DynamicSearch(self._compiled, self._budget)
         least_energy = search.solve("energy").best
@@ -209,7 +209,7 @@ class DynamicSearch:
                 return
 
     def _compared_fields(self) -> int:
-        """Return how many leading fields of labels a pass compares."""
+        """Return in how many leading fields a pass compares labels."""
         fields = self._engine.fields
         is_scalar = self._kind == ENERGY and self._metrics.steady_watts == 0 and not fields.gates
         return fields.n_energy_fields if is_scalar else fields.n_class_fields
@@ -218,7 +218,7 @@ class DynamicSearch:
         return inf if self._best is None else self._best.value
 
     def _break_ties(self) -> None:
-        """Among mappings of equal value take the least second metric."""
+        """Find, among mappings of equal value, one with the least second metric."""
         if self._best is None:
             return
         fields = self._engine.fields
@@ -229,7 +229,10 @@ class DynamicSearch:
             self._pass(fields.width, self._best.value)
 
     def _pass(self, nd: int, limit: float) -> None:
-        """Go through the tree once; labels are compared by their first `nd` fields."""
+        """Go through the tree once with labels that may come out at or below `limit`.
+
+        `nd`: labels are compared by so many leading fields.
+        """
         self.passes += 1
         self._limit = limit
         self._least_arrived = inf
@@ -246,7 +249,10 @@ class DynamicSearch:
         path.pop()
 
     def _step(self, child: ProgramNode, table: LabelTable, nd: int) -> LabelTable:
-        """Apply the step of `child`. OutOfBudget, also for too many labels."""
+        """Apply the step of `child` to a table of labels.
+
+        Raises OutOfBudget, also for too many labels.
+        """
         self._budget.check(more_bytes=GROWTH * table.label.nbytes)
         bounds = StepBounds(*self._tree.bounds_of(child), self._pruning_limits())
         result = self._engine.apply(self._tree.step(child), table, nd, bounds)
@@ -256,7 +262,7 @@ class DynamicSearch:
         return result
 
     def _pruning_limits(self) -> Floats:
-        """Return the limits of now as the compiled steps take them, made anew if they changed."""
+        """Return the present limits as the array that the compiled steps take."""
         limits = self._kind, self._limit, self._max_energy
         if limits != self._limits_made:
             self._limits_made = limits
@@ -266,7 +272,10 @@ class DynamicSearch:
         return self._limit_array
 
     def _arrive(self, node: ProgramNode, path: list[LabelTable]) -> None:
-        """Take the best of the complete labels, in the order of their lower bounds."""
+        """Take the best of the complete labels at a node where programs end.
+
+        Only labels whose lower bound is at or below the limit are scored, the lowest bound first.
+        """
         table = path[-1]
         first = int(table.start[-2])
         labels = table.label[first:]
@@ -322,7 +331,7 @@ def tiles_of_label(
 
 
 class _StepTables(NamedTuple):
-    """The slot of a step, and the tables below and above it."""
+    """A step's slot in the template (None: it only charges costs), and the tables around it."""
 
     slot: int | None
     below: LabelTable
@@ -330,6 +339,6 @@ class _StepTables(NamedTuple):
 
 
 def _steps_down(program: TemplateProgram, path: list[LabelTable]) -> Iterator[_StepTables]:
-    """Yield the steps of a program with their tables, outermost first."""
+    """Yield the steps of a program with the tables below and above each, outermost first."""
     for number in range(len(program.slots) - 1, -1, -1):
         yield _StepTables(program.slots[number], path[number], path[number + 1])

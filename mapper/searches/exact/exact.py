@@ -1,4 +1,4 @@
-"""The dynamic program as a search of a mapspace."""
+"""The exact search of one mapspace: the dynamic program, by placement where these are many."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def _dynamic_result(
 def _bounds_of_placements(space: Mapspace, goal: Goal) -> dict[Placement, float]:
     """Return a lower bound of the goal for each placement, for all instances of the Einsum.
 
-    None where placements are few, or the templates chosen already.
+    Empty where placements are few, or the templates are chosen already.
     """
     if space.chosen_templates is not None or len(space.placements) < FEW_PLACEMENTS:
         return {}
@@ -114,7 +114,10 @@ def _bounds_of_placements(space: Mapspace, goal: Goal) -> dict[Placement, float]
 
 
 def _cheapest(bounds: Mapping[Placement, float]) -> list[Placement]:
-    """Return the placements that little costs less than; none if these are too many to pay."""
+    """Return the placements whose bounds are near the least.
+
+    None if they are a large part of all.
+    """
     most = min(bounds.values(), default=inf) * FIRST_COSTS
     cheap = [placement for placement, bound in bounds.items() if bound <= most]
     return cheap if len(cheap) <= len(bounds) // FIRST_PART else []
@@ -123,7 +126,10 @@ def _cheapest(bounds: Mapping[Placement, float]) -> list[Placement]:
 def _with_bound_of(
     result: MapspaceResult, bounds: Mapping[Placement, float], searched: Collection[Placement]
 ) -> MapspaceResult:
-    """Return the unproven result of some placements with a bound that holds for all."""
+    """Return an unproven result of some placements with a lower bound that holds for all.
+
+    `searched`: these placements.
+    """
     others = (bound for placement, bound in bounds.items() if placement not in searched)
     return replace(result, lower_bound=min(result.lower_bound, *others, inf))
 
@@ -163,7 +169,10 @@ def _searched(
 
 
 def _result_without_program(space: Mapspace, goal: Goal, first: BestLabel | None) -> MapspaceResult:
-    """Return the first mapping and the bound of all placements: not all templates are compiled."""
+    """Return the result if time ended while templates were compiled.
+
+    It has the first mapping, if any, and the bound of all placements.
+    """
     best, bound = _mapping_of(space, first), least_value(space, goal)
     if best is not None:
         bound = min(bound, best.value(goal))
@@ -180,6 +189,6 @@ def _mapping_of(space: Mapspace, label: BestLabel | None) -> EinsumMapping | Non
 
 
 def _of_all_instances(space: Mapspace, goal: Goal, bound: float) -> float:
-    """Return the bound for all instances of the Einsum from that for one."""
+    """Return a bound for all instances of the Einsum from that of one; edp grows by the square."""
     instances = space.einsum.n_instances
     return bound * (instances * instances if goal.objective == "edp" else instances)

@@ -230,7 +230,7 @@ def first_of_groups(groups: Ints, values: Floats, noise: float = 0.0) -> Bools:
 
 
 def _run(step: Callable[..., None], table: LabelArrays, nd: int, capacity: int) -> OriginLabels:
-    """Run a kernel over all states; give it twice the rows whenever it runs out of them."""
+    """Run a kernel over all states, with twice the rows each time it runs out of them."""
     start, label = table
     job, begin = np.array([nd, 0, 0], np.int64), np.empty_like(start)
     out, origin = np.empty((capacity, label.shape[1])), np.empty((capacity, 2), np.int64)
@@ -243,7 +243,7 @@ def _run(step: Callable[..., None], table: LabelArrays, nd: int, capacity: int) 
 
 
 def _doubled(rows: Any, count: int) -> Any:
-    """Return room for twice as many rows, with the first `count` of them."""
+    """Return an array with twice as many rows, which begins with the first `count` of `rows`."""
     doubled = np.empty((2 * rows.shape[0], rows.shape[1]), rows.dtype)
     doubled[:count] = rows[:count]
     return doubled

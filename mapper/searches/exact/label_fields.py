@@ -101,7 +101,10 @@ class LabelFields:
     rates: RateTable = field(default_factory=RateTable, compare=False, repr=False)
 
     def at_price(self, field: int, number: int) -> int:
-        """Return the column for energy column `field` at the further price of that number."""
+        """Return the column that is energy column `field` at further price `number`.
+
+        `field`: 0, or a column of energy paid later.
+        """
         return self.priced[number][1 + self.deferred_energy.index(field) if field else 0]
 
     def counts_energy(self, field: int) -> bool:
@@ -187,9 +190,9 @@ def label_fields(
 def _call_fields(
     problem: Problem, first: int
 ) -> tuple[Mapping[TimedAction, int], Mapping[TimedAction, float]]:
-    """Return the field of each timed action, from `first` on, and its seconds if they add up.
+    """Return the field of each timed action, counted from `first`, and its seconds if they add up.
 
-    The actions of a level whose seconds add up share a field.
+    The actions of a level whose seconds add up share one field, which counts seconds.
     """
     timed = list(_timed_actions(problem))
     seconds: dict[TimedAction, float] = {}
@@ -216,7 +219,11 @@ def _timed_actions(problem: Problem) -> Iterator[TimedAction]:
 def _network_fields(
     problem: Problem, first: int
 ) -> tuple[Mapping[tuple[int, str], int], Mapping[int, int]]:
-    """Number the links and longest paths of all networks that take time, from `first` on."""
+    """Number fields for networks that take time, counted from `first`.
+
+    Return a field per (level, dimension) for the busiest link, and one per level for the longest
+    path.
+    """
     networks = [
         level
         for level, component in enumerate(problem.components)
@@ -231,7 +238,7 @@ def _network_fields(
 
 
 def _dims_below(problem: Problem, level: int) -> list[str]:
-    """Return the names of the dimensions from a level on."""
+    """Return the names of the dimensions of components at a level or deeper."""
     return list(dict.fromkeys(dim.name for c in problem.components[level:] for dim in c.spatial))
 
 
@@ -276,7 +283,10 @@ def affects_latency(component: Component, action: str) -> bool:
 
 
 class _Probed(NamedTuple):
-    """A component, kept so that its id stays its own, and whether an action affects its latency."""
+    """Whether an action affects a component's latency.
+
+    The component is kept so that its id stays unique.
+    """
 
     component: Component
     affects: bool
@@ -287,7 +297,7 @@ _PROBED: dict[tuple[int, str], _Probed] = {}
 
 
 def _changes_latency(component: Component, rule: LatencyRule, action: str) -> bool:
-    """Tell whether some other number of calls of an action changes the latency."""
+    """Tell whether the latency changes with the number of calls of an action, by random probes."""
     numbers = random.Random(len(component.actions))  # noqa: S311 - probes, not secrets
     for _ in range(8):
         calls = {a.name: 10.0 ** numbers.uniform(0, 15) for a in component.actions}

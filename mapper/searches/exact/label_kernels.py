@@ -61,7 +61,7 @@ def _is_covered(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
 def _at_further_price(
     label: Floats, row: int, state: int, number: int, pruning: PruningArrays
 ) -> Any:
-    """Return the least dynamic joules of all mappings with a label at a further price."""
+    """Return the least dynamic joules, at further price `number`, of any mapping with a label."""
     limits, carried = pruning.limits, pruning.carried
     column = int(limits[11 + int(limits[9]) + number])
     energy = label[row, column] + pruning.further[number, state]
@@ -73,10 +73,10 @@ def _at_further_price(
 
 @compiled
 def _least_carried(label: Floats, row: int, lanes: float, carried: Floats, shift: int) -> Any:
-    """Return the least joules that become of what a label carries; `lanes`: most to come.
+    """Return the least joules that a label will pay of what it carries.
 
-    Each choice of lanes multiplies by a factor from 1 / lanes to lanes. `shift`: from the columns
-    that carry to those that do so at another price.
+    Each choice of lanes multiplies by a factor from 1 / lanes to lanes; `lanes`: the most to come.
+    `shift`: from a column that carries to the same one at another price.
     """
     total = 0.0
     lanes = max(lanes, 1.0)
@@ -147,9 +147,10 @@ def _copy(source: Floats, row: int, target: Floats, target_row: int) -> None:
 
 @compiled
 def _insert(label: Floats, origin: Ints, first: int, count: int, nd: int) -> Any:
-    """Sort the candidate at `count` into the labels from `first` on; return the new end.
+    """Insert the candidate in row `count` into the sorted labels from row `first` on.
 
-    The row after the candidate is scratch.
+    Dominated labels are dropped. Return the end of the labels. The row after the candidate is
+    scratch.
     """
     place = first
     while place < count and _before(label, place, label, count, nd):
@@ -318,7 +319,7 @@ def union(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
 
 @compiled
 def _finish(job: Ints, begin: Ints, count: int) -> None:
-    """Write into `job` that all states are done."""
+    """Write into `job` that all states are done and `count` labels made."""
     states = begin.shape[0] - 1
     begin[states] = count
     job[1], job[2] = states, count
@@ -326,7 +327,7 @@ def _finish(job: Ints, begin: Ints, count: int) -> None:
 
 @compiled
 def least_above(value: Floats, stride: int, radix: int, sign: float) -> None:
-    """Replace each value by the least (sign 1) or greatest (-1) of it and those further on.
+    """Replace each value by the least (sign 1) or greatest (-1) over its tile and larger ones.
 
     In place, along one axis of the lattice of tiles: `stride` and `radix` are the axis's.
     """

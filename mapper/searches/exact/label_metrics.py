@@ -196,21 +196,27 @@ class LabelMetrics:
         return labels[:, 0] + watts * latencies
 
     def _holds(self, level: int, labels: Floats) -> Bools:
-        """Tell which labels have calls of a level: without, nothing is held there."""
+        """Mark the labels with calls of the component at `level`.
+
+        Without calls nothing is held there.
+        """
         level_fields = sorted(
             {field for (call_level, _), field in self._fields.calls.items() if call_level == level}
         )
         return np.asarray(labels[:, level_fields].any(axis=1))
 
     def _summed(self, level: int) -> int | None:
-        """Return the field of the seconds of all calls, if there is one."""
+        """Return the field that sums the seconds of all calls at a level; None if there is none."""
         for timed_level, action in self._fields.seconds:
             if timed_level == level:
                 return self._fields.calls[timed_level, action]
         return None
 
     def _on_network(self, level: int, label: Floats) -> dict[str, float]:
-        """Return the busiest link and the longest way (mapper/model/costs.py)."""
+        """Return the values of a network's latency rule: its busiest link and longest path.
+
+        The keys are those of mapper/model/costs.py.
+        """
         links = [
             float(label[f])
             for (link_level, _), f in self._fields.links.items()

@@ -58,7 +58,10 @@ from tilewright.mapper.templates.spatial_choices import Lanes, SpatialLoops
 
 
 class _CapacityLimit(NamedTuple):
-    """Bits that a field of a label may hold, as in ChargeArrays; `reset`: 1 empties it then."""
+    """How many bits a field of a label may hold, as in ChargeArrays.
+
+    `reset`: 1 if the field returns to 0 after the check, because nothing above adds to it.
+    """
 
     field: float
     bits: float
@@ -131,28 +134,31 @@ class StepBounds(NamedTuple):
 
 
 class _Charge(NamedTuple):
-    """Costs as arrays; `excludes_states`: some state costs inf."""
+    """A step's costs as arrays; `excludes_states`: the cost of some state is inf."""
 
     arrays: ChargeArrays
     excludes_states: bool
 
 
 class _ChargeOfStep(NamedTuple):
-    """A step, kept so that its id stays its own, with its charge."""
+    """A step with its charge. The step is kept so that its id stays unique."""
 
     step: ProgramStep
     charge: _Charge
 
 
 class _ChoicesOfStep(NamedTuple):
-    """A step, kept so that its id stays its own, with the arrays of its choices of lanes."""
+    """A spatial step with the arrays of its choices; kept so that the step's id stays unique."""
 
     step: SpatialStep
     choices: ChoiceArrays
 
 
 class _LanesOfStep(NamedTuple):
-    """A step and the most lanes above it, kept so that their ids stay their own; lanes below it."""
+    """The most lanes to come below a step (`before`), computed from those above it (`after`).
+
+    Step and array are kept so that their ids stay unique.
+    """
 
     step: ProgramStep
     after: Floats
@@ -302,11 +308,12 @@ class LabelEngine:
         return RemainingCost(energy, lanes, after.latency, after.carried)
 
     def _least_carried(self, step: ChargeStep, carried: CarriedEnergy) -> Floats:
-        """Return the least joules that become of what labels carry from a step, shape (states,).
+        """Return the least joules that the carried terms of a step will cost, shape (states,).
 
-        Lanes that divide a count of moves iterate over irrelevant variables, and lanes that copy
-        a first fill over these and partially relevant ones: there are at most as many as turns of
-        these variables (theory/lattice.md §5).
+        A carried count is divided only by lanes over irrelevant variables, at most as many as there
+        are iterations of these variables above the tile. A first fill is multiplied by lanes over
+        irrelevant and partially relevant variables, at most as many as iterations of these
+        (theory/lattice.md §5).
         """
         joules = np.zeros(self.lattice.size)
         for term in step.terms:
@@ -316,7 +323,10 @@ class LabelEngine:
         return joules
 
     def _least_factor(self, term: CostTerm, factors: FactorRange) -> Floats | float:
-        """Return the factor at which a carried term costs least, per state where turns limit it."""
+        """Return the factor with which a carried term costs least, of all it may be multiplied by.
+
+        An array (states,) where the iterations above the tile limit it.
+        """
         access = self.problem.einsum.access(term.tensor)
         if term.factor < 0:
             if term.kind != "first" or term.lanes:
@@ -364,7 +374,11 @@ class LabelEngine:
     def _before_loops(
         self, step: ProgramStep | None, axes: Sequence[LatticeAxis], after: RemainingCost
     ) -> RemainingCost:
-        """Return energy and lanes below temporal loops along some axes; `step`: all loops of it."""
+        """Return the energy and lanes to come below temporal loops, from those above.
+
+        `axes`: of the lattice, along which tiles may grow. `step`: the loop step if these are all
+        its axes, else None.
+        """
         energy = after.energy.copy()
         for axis in axes:
             kernels.least_above(energy, axis.stride, axis.radix, 1.0)
@@ -381,7 +395,10 @@ class LabelEngine:
     def _lanes_before(
         self, step: ProgramStep | None, after: Floats, most_lanes: Callable[[], Floats]
     ) -> Floats:
-        """Return the most lanes below a step, made once for each step and array above it."""
+        """Return the most lanes to come below a step; made once for each step and array above it.
+
+        `most_lanes`: computes them.
+        """
         if step is None:
             return self._shared(most_lanes())
         key = id(step), id(after)
@@ -390,7 +407,7 @@ class LabelEngine:
         return self._lanes_of_step[key].before
 
     def _shared(self, lanes: Floats) -> Floats:
-        """Return an equal array that earlier calls returned, or this one: few of them differ."""
+        """Return an equal array from earlier calls if there is one, else this one; saves memory."""
         equal = self._lane_bounds.setdefault(crc32(lanes.data), lanes)
         return equal if np.array_equal(equal, lanes) else lanes
 
@@ -423,7 +440,7 @@ class LabelEngine:
         return values * self.lattice.visits(access, relevances)
 
     def _charge(self, step: ProgramStep) -> _Charge:
-        """Return the arrays of a charge or a reservation."""
+        """Return the arrays of a charge or reservation step, made once."""
         if id(step) not in self._charges:
             if isinstance(step, ReserveStep):
                 charge = self._reservation_charge(step)
@@ -452,7 +469,7 @@ class LabelEngine:
         return _charge_of([0, field], np.stack([penalty, bits]), capacity)
 
     def _summed(self, alternatives: Sequence[Sequence[CostTerm]]) -> _FieldAmounts:
-        """Return the amounts of lists of terms: one row per field and list, lists in order."""
+        """Return the sums of terms per field: for each list of terms one row per field."""
         fields = sorted({0, *(term.field for terms in alternatives for term in terms)})
         amounts = np.zeros((len(alternatives) * len(fields), self.lattice.size))
         for number, terms in enumerate(alternatives):
@@ -517,14 +534,14 @@ def field_factors(problem: Problem, fields: LabelFields, loops: SpatialLoops) ->
 
 
 def _fields_divided_by_lanes(problem: Problem, fields: LabelFields, level: int) -> Iterator[int]:
-    """Yield the fields that count for one instance, of which lanes at `level` are several."""
+    """Yield the fields of the busiest of several instances, divided by lanes at `level`."""
     yield from (field for (own_level, _), field in fields.calls.items() if own_level >= level)
     if problem.conventions.links_carry_all_rounds:
         yield from (field for (own_level, _), field in fields.links.items() if own_level > level)
 
 
 def _paid(step: PaymentStep, table: LabelTable, nd: int) -> LabelTable:
-    """Pay deferred costs, and keep the labels of each state that no other one dominates."""
+    """Add carried costs to the fields that get them; drop labels that are then dominated."""
     label = table.label.copy()
     for field, target in step.moves:
         label[:, target] += label[:, field]
@@ -559,7 +576,7 @@ def _charge_of(fields: list[int], amounts: Floats, capacity: _CapacityLimit) -> 
 
 
 def _composed(first: Ints, second: Ints) -> Ints:
-    """Return the origins of two steps, one after the other, as those of one step."""
+    """Return the origins of labels two steps below, from those of the second and the first step."""
     origin = first[second[:, 0]]
     origin[:, 1] = 0
     return origin

@@ -1,10 +1,10 @@
-"""What every mapping with some placement costs: a bound that needs no templates.
+"""Bound the cost of all mappings with some placement, without making templates.
 
-Each tensor passes every memory that keeps it at least once, and the innermost of these hands over,
-or takes, one value per operation, less what lanes share there: the counts of model.md §3.6, with
-the largest tile that a child can have. The lanes of a fanout share several tensors only as far as
-their product allows: 256 lanes over m share the weights of a matrix product among 256, and then
-nothing else.
+Each tensor passes every memory that keeps it at least once. The innermost of these memories hands
+over, or takes, one value per operation, divided by the lanes that may share the value there: the
+counts of model.md §3.6, with the largest tile that a child can have. The lanes of a fanout share
+several tensors only as far as their product allows: 256 lanes over m share the weights of a matrix
+product among 256, and then nothing else.
 """
 
 from __future__ import annotations
@@ -68,7 +68,10 @@ def least_computing_costs(space: Mapspace) -> tuple[float, float]:
 
 
 def _least_with(space: Mapspace, moved: float, seconds: float) -> tuple[float, float]:
-    """Return lower bounds of joules and seconds; `moved`: joules of moving at least."""
+    """Return lower bounds of joules and seconds of one instance, leakage included.
+
+    `moved`: least joules of moving data; `seconds`: least time of moving.
+    """
     problem = space.problem
     leaks = leaks_of(space.flat, space.conventions)
     layout = label_fields(problem, leaks)
@@ -101,7 +104,7 @@ def compulsory_seconds_of(space: Mapspace, placements: Sequence[Placement]) -> f
 
 
 def _on_top(space: Mapspace, placement: Placement) -> BackingHolders:
-    """Return what the outermost memory backs."""
+    """Return the (tensor, memory) pairs that the outermost memory backs."""
     memories = [
         (name, tensors)
         for name, tensors in placement.kept_tensors
@@ -139,7 +142,7 @@ def _moved(problem: Problem, placement: Placement) -> float:
 
 
 def _price(component: Component, access: TensorAccess, name: str) -> float:
-    """Return the joules of an action per value."""
+    """Return the joules of the action `name` per value of a tensor; 0 without such an action."""
     action = next((a for a in component.actions if a.name == name), None)
     if action is None:
         return 0.0
@@ -148,7 +151,7 @@ def _price(component: Component, access: TensorAccess, name: str) -> float:
 
 
 class _HandedOver(NamedTuple):
-    """A tensor that the innermost memory which keeps it hands over to the lanes below, or takes.
+    """A tensor between its innermost memory and the lanes below it, read or written.
 
     `level`: of that memory on the path; `values`: the least that pass; `price`: joules per value.
     """
@@ -165,10 +168,10 @@ class _HandedOver(NamedTuple):
 
 
 def _least_handed_over(problem: Problem, readers: Sequence[_HandedOver]) -> float:
-    """Return the least joules of handing values over to the lanes of the innermost memories.
+    """Return the least joules of values between the innermost memories and the lanes below.
 
-    Over all ways to share lanes out among the rank variables, if these are few; else each tensor
-    has all lanes for itself.
+    Least over all ways to divide lanes among the rank variables, if these are few; else each tensor
+    has all lanes to itself.
     """
     if not readers:
         return 0.0
@@ -181,7 +184,10 @@ def _least_handed_over(problem: Problem, readers: Sequence[_HandedOver]) -> floa
 
 
 def _lane_shares(problem: Problem, readers: Sequence[_HandedOver]) -> Floats:
-    """Return by how many lanes each tensor may be shared, shape (ways, readers)."""
+    """Return by how many lanes each tensor may be shared, shape (ways, readers).
+
+    A way divides the lanes of all fanouts among the rank variables. Computed once per problem.
+    """
     key = tuple((reader.access.tensor, reader.level) for reader in readers)
     if key not in problem.lane_shares:
         problem.lane_shares[key] = _computed_lane_shares(problem, readers)
@@ -231,7 +237,7 @@ def _shares_of_fanout(
 def _bounds_by_sharing(
     problem: Problem, readers: Sequence[_HandedOver], sharing: frozenset[int]
 ) -> dict[frozenset[int], int]:
-    """Return the product of the bounds of the variables by the readers that may share them."""
+    """Return products of rank variables' bounds, by the set of readers that may share over them."""
     bounds: dict[frozenset[int], int] = {}
     irrelevant = [reader.irrelevant(problem) for reader in readers]
     for variable, bound in problem.einsum.bounds.items():
@@ -242,7 +248,11 @@ def _bounds_by_sharing(
 
 
 def _extended(ways: _Ways, tensors: frozenset[int], lanes: Sequence[int], most_lanes: int) -> _Ways:
-    """Return the ways to share some tensors by some lanes more; `lanes`: the numbers, rising."""
+    """Return the ways to share with some more lanes for some tensors.
+
+    `ways`: lanes per tensor, to lanes used so far; `tensors`: numbers of those shared by the new
+    lanes; `lanes`: possible numbers of new lanes, rising; `most_lanes`: of the fanout.
+    """
     extended: _Ways = {}
     for way, used in ways.items():
         for n in lanes:

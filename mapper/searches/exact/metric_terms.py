@@ -1,4 +1,4 @@
-"""What a mapspace says about metrics: leakage, compulsory time, and what no search models."""
+"""Read off a mapspace what metrics need: leakage, time of first moves, unsupported features."""
 
 from __future__ import annotations
 
@@ -46,7 +46,10 @@ def leaks_of(flat: FlatArch, conventions: str) -> tuple[Leak, ...]:
 def _grid_gates(
     flat: FlatArch, component: Component, chosen: Conventions
 ) -> Iterator[tuple[Gate, float]]:
-    """Yield the gates of a component of an Array: the lanes of its grid, or its own places."""
+    """Yield the power gates of a component in an Array: (gate, share that leaks per used lane).
+
+    By convention the lanes of the Array's grid count, or the places of the component itself.
+    """
     grid = flat.grids.get(component.name)
     for dim in flat.component(grid).spatial if grid is not None else ():
         if not dim.power_gateable:

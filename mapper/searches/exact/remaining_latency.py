@@ -153,7 +153,10 @@ def least_latencies(alternatives: Sequence[RemainingLatency]) -> RemainingLatenc
 
 
 def _before_choices_of(term: Floats, after: Floats, choices: ChoiceArrays) -> Floats:
-    """Return the least seconds of one component, shape (states,), before spatial choices."""
+    """Return the least seconds of one component below spatial choices, shape (states,).
+
+    `term`: row of the component in RemainingLatency.terms; `after`: its least seconds above them.
+    """
     field, width = int(term[0]), choices.linear.shape[1] // 2
     n_choices = len(choices.below)
     calls = choices.linear[:, width + field, np.newaxis].copy()
@@ -172,6 +175,9 @@ def _total_of(amounts: Iterable[FieldAmount], field: int) -> float:
 
 
 def _least_seconds(term: Floats, calls: Floats) -> Floats:
-    """Return the least seconds that calls still take, which may be negative."""
+    """Return the least seconds of calls to come: lanes may still divide them.
+
+    Negative calls (first fills left out) count undivided, so that the result may be negative.
+    """
     seconds: Floats = calls * np.where(calls > 0.0, term[_DIVIDED], term[_WHOLE])
     return seconds

@@ -69,7 +69,10 @@ class AnnealingSearch(ImprovingSearch):
         return MapspaceResult(run.best, inf if empty else bound, empty, statistics)
 
     def _cooled(self, run: AnnealingRun, space: Mapspace, limits: Budget) -> bool:
-        """Let `run` cool from each start; tell whether there is no mapping at all. OutOfBudget."""
+        """Walk from each start while the temperature falls.
+
+        Tell whether there is no mapping at all. Raises OutOfBudget.
+        """
         rng = random.Random(self.seed)  # noqa: S311 - a search, not a secret
         roomy = smallest_mapping(space, limits)
         if roomy is None:

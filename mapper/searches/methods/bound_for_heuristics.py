@@ -1,4 +1,4 @@
-"""What searches by chance take from the exact machinery: a bound, and a first mapping."""
+"""Give heuristic searches (random, annealing, Optuna) a lower bound and a first mapping."""
 
 from __future__ import annotations
 

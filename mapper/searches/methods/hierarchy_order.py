@@ -1,5 +1,7 @@
-"""The exact search with all holders in the order of the hierarchy, where it may be left but that is
-not modelled; the rest is bounded."""
+"""Search exactly with all holders in the order of the memory hierarchy; bound all other mappings.
+
+For architectures that let holders leave that order, where the uneven search does not model it.
+"""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class PartialSearch:
 
 
 def _both(first: MapspaceResult, second: MapspaceResult, goal: Goal) -> MapspaceResult:
-    """Join the results of two parts of a mapspace."""
+    """Merge the results of two parts of a mapspace: the better mapping, the lower bound."""
     best = first.best if second.best is None else second.best
     if first.best is not None and second.best is not None:
         best = second.best if is_better(second.best, first.best, goal) else first.best
@@ -68,9 +68,9 @@ def _both(first: MapspaceResult, second: MapspaceResult, goal: Goal) -> Mapspace
 
 
 def _divided(space: Mapspace, limits: Budget) -> tuple[Mapspace, Mapspace]:
-    """Return the mapspaces of the templates that the dynamic program models, and of the others.
+    """Return two mapspaces: of the templates that the dynamic program models, and of the others.
 
-    OutOfBudget.
+    Raises OutOfBudget.
     """
     leaks = leaks_of(space.flat, space.conventions)
     compiler = TemplateCompiler(space.problem, label_fields(space.problem, leaks))

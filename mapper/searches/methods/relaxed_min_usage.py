@@ -1,4 +1,4 @@
-"""min_usage where capacity, not divisibility, keeps every mapping below it."""
+"""Lower a min_usage that no mapping can meet because of capacity, and search again."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _dim(space: Mapspace, place: _Place) -> SpatialDim:
 
 
 def _levels(space: Mapspace, place: _Place) -> Iterator[float]:
-    """Yield the usages that a dimension can have, highest first, none above its min_usage."""
+    """Yield the usages (0 to 1) that a dimension can have up to its min_usage, highest first."""
     dim = _dim(space, place)
     variables = free_variables(dim, space.einsum, frozenset())
     lanes = set()

@@ -36,7 +36,7 @@ def least_edp(solve: Solve) -> tuple[Sequence[EinsumSolution], float, bool]:
 def _between(
     solve: Solve, first: Sequence[EinsumSolution], last: Sequence[EinsumSolution]
 ) -> list[Sequence[EinsumSolution]]:
-    """Return the corners of the hull between two corners."""
+    """Return the corners of the hull of (energy, latency) between two known corners, in order."""
     (first_energy, first_latency), (last_energy, last_latency) = _total(first), _total(last)
     if (
         first_latency - last_latency <= _TIE * first_latency

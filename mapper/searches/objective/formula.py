@@ -122,7 +122,10 @@ def formula_of(text: str, memories: Iterable[str]) -> ObjectiveFormula:
 
 
 def _evaluated(text: str, memory_names: Iterable[str]) -> object:
-    """Return what the expression makes of the symbols of the metrics; ObjectiveError."""
+    """Evaluate the text with a symbol for each metric; the result is a quantity or a number.
+
+    Raises ObjectiveError.
+    """
     energy, latency = _symbol("energy"), _symbol("latency")
     names: dict[str, object] = {"energy": energy, "latency": latency, "edp": energy * latency}
     names["usage"] = {name: _symbol(_usage(name)) for name in memory_names}

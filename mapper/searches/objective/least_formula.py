@@ -56,7 +56,10 @@ class FormulaTarget:
         return float(self._values(self._floor[np.newaxis])[0])
 
     def _beyond(self, limit: float) -> Floats:
-        """Find by bisection, for some latencies and usages, the energy that is too much."""
+        """Return rows (energy, latency, bits) at which the formula just exceeds a limit.
+
+        For some latencies and usages the energy is found by bisection.
+        """
         sides = [self._latencies(limit), *(self._usages(i) for i in range(2, len(self._floor)))]
         mesh = np.meshgrid(np.zeros(1), *sides, indexing="ij")
         rows = np.stack([side.ravel() for side in mesh], axis=1)
@@ -80,7 +83,7 @@ class FormulaTarget:
         return self._formula.value(rows * self._scale)
 
     def _latencies(self, limit: float) -> Floats:
-        """Return latencies from the least to one that alone is too much, if there is one."""
+        """Return latencies in s from the least to one that alone exceeds the limit, if any does."""
         first = last = float(self._floor[1])
         for _ in range(_STEPS):
             if self._values(np.array([[self._floor[0], last, *self._floor[2:]]]))[0] > limit:

@@ -70,7 +70,10 @@ class FrontMetrics:
 
 
 def _extra(score: Score, more: Mapping[tuple[str, str], float]) -> float:
-    """Return the joules that all actions cost more, from those by (component, action)."""
+    """Return the joules by which a score's actions cost more at other prices.
+
+    `more`: extra joules per call, by (component, action).
+    """
     calls = ((key.split("/"), count) for key, count in score.actions.items())
     return sum(more.get((key[1], key[-1]), 0.0) * float(count) for key, count in calls)
 
@@ -88,7 +91,7 @@ def front_metrics_of(names: Sequence[str], flats: Iterable[FlatArch]) -> FrontMe
 
 
 def _chosen(names: Iterable[str], memories: Sequence[Memory]) -> dict[str, None]:
-    """Return the names, each once, with those of the finite memories in the place of "usage"."""
+    """Return the names, each once; "usage" is replaced by the usages of all finite memories."""
     finite = _usage_names(memory for memory in memories if memory.size < inf)
     usage_names = _usage_names(memories)
     chosen: dict[str, None] = {}

@@ -127,9 +127,9 @@ class FrontTarget:
         self._corners[:, self._counted] = self._points[places]
 
     def _compared(self, rows: Floats) -> Floats:
-        """Return the columns to compare, where bits are the most that the next smaller size holds.
+        """Return the columns that are compared; bits are rounded up to the sizes in question.
 
-        A mapping with more bits than that needs a size at least as large.
+        A mapping with more bits than a size needs the next larger one.
         """
         if not self._sizes:
             return rows[:, self._counted]

@@ -118,7 +118,11 @@ class _ChildSite(NamedTuple):
 
 
 class _Reuse(NamedTuple):
-    """Lanes that share each value of an edge: per choice by slot, and those without a choice."""
+    """Lanes that share each value of an edge, by slot of the dimension.
+
+    `chosen`: dimensions with several choices, with the lanes of each choice; `fixed`: those with
+    one.
+    """
 
     chosen: dict[int, tuple[int, ...]]
     fixed: dict[int, int]
@@ -130,7 +134,7 @@ class _Reuse(NamedTuple):
 
 
 class _FillCopies(NamedTuple):
-    """How many copies of a first fill the lanes of the dimension at `slot` take, per choice."""
+    """How many lanes at `slot` get a first fill each, per choice; `level`: of the dimension."""
 
     slot: int
     level: int
@@ -174,12 +178,12 @@ class ChargeLocator:
         return self._first_fill_site(charge, rates)
 
     def _rates(self, charge: EdgeCharge) -> Rates:
-        """Return, per field, what one value of the charge adds (signed)."""
+        """Return, per field, what one value of the charge adds; negative for what is saved."""
         places = self._places.get(self._problem.components[charge.level].name, 1)
         return self._fields.rates.rates_of(self._problem, self._fields, charge, places)
 
     def _child(self, charge: EdgeCharge) -> _ChildSite:
-        """Return the site of the child; the Compute stands behind the last slot."""
+        """Return the site of the edge's child holder; for the Compute, the number of slots."""
         child, level = charge.edge.child, charge.edge.child_level
         if child is None:
             return _ChildSite(len(self._slots), NO_LANES_SEEN_BELOW)
@@ -205,7 +209,7 @@ class ChargeLocator:
         return tensor in self._dim(loops).may_reuse
 
     def _moved_site(self, charge: EdgeCharge, rates: Rates) -> ChargeSite:
-        """Return where the values moved are charged."""
+        """Return where the values that move over an edge are charged."""
         child, reuse = self._child(charge), self._reuse(charge)
         if child.seen_below:
             deferral = self._deferred_move(charge, rates, reuse)
@@ -219,7 +223,7 @@ class ChargeLocator:
         return ChargeSite(child.slot, _terms(rates, charge.edge.tensor, "moved", factor, ()))
 
     def _reused_move_site(self, charge: EdgeCharge, rates: Rates, reuse: _Reuse) -> ChargeSite:
-        """Return where the values moved are charged if chosen lanes share them."""
+        """Return where moved values are charged if chosen lanes share them (`reuse`)."""
         tensor, child, top = charge.edge.tensor, self._child(charge), min(reuse.chosen)
         iterations = self._unseen_iterations(tensor, top, child.slot)
         if iterations is not None:
@@ -250,7 +254,7 @@ class ChargeLocator:
         return reuse
 
     def _deferred_move(self, charge: EdgeCharge, rates: Rates, reuse: _Reuse) -> DeferredCharge:
-        """Return the values moved as counted at the child, and the lanes above that divide them."""
+        """Return the cost of moved values, counted at the child, to be divided by lanes above."""
         tensor, child = charge.edge.tensor, self._child(charge)
         access, lanes = self._problem.einsum.access(tensor), child.seen_below.lanes
         divisors = dict[int, tuple[float, ...]](
@@ -268,9 +272,9 @@ class ChargeLocator:
         return DeferredCharge(child.slot, charge.level, terms, factors)
 
     def _unseen_iterations(self, tensor: str, top: int, child: int) -> float | None:
-        """Return the factor by which the count above slot `top` exceeds that of its tile.
+        """Return by how many iterations the child's count exceeds what the tile at `top` shows.
 
-        None if a slot between `top` and the child iterates in a way that the tile does not show.
+        None if a slot between `top` and the child iterates in a way that this tile does not show.
         """
         access = self._problem.einsum.access(tensor)
         factor = 1.0
@@ -286,7 +290,10 @@ class ChargeLocator:
         return factor
 
     def _unshared_lanes(self, loops: SpatialLoops, access: TensorAccess) -> int | None:
-        """Return the lanes over irrelevant variables that fetch a value each; None if unknown."""
+        """Return the lanes over irrelevant variables that each fetch a value of their own.
+
+        None if that depends on the choice, or on a sliding window.
+        """
         overlapping = [
             i
             for i, v in enumerate(loops.variables)
@@ -314,7 +321,7 @@ class ChargeLocator:
         return ChargeSite(blocking_slots=tuple(fill.slot for fill in chosen), deferral=deferral)
 
     def _is_known_per_choice(self, charge: EdgeCharge, rates: Rates, slot: int) -> bool:
-        """Tell whether the first fills follow from the choice of the dimension at `slot` alone."""
+        """Tell whether first fills follow from the choice of the dimension at `slot` alone."""
         access = self._problem.einsum.access(charge.edge.tensor)
         if self._child(charge).seen_below or not all(map(access.is_plain, access.rank_variables)):
             return False
@@ -323,7 +330,10 @@ class ChargeLocator:
     def _first_fill_terms(
         self, charge: EdgeCharge, rates: Rates, fixed: int
     ) -> tuple[CostTerm, ...]:
-        """Return the first fills as counted at the child; `fixed`: copies in any case."""
+        """Return the first fills as terms counted at the child.
+
+        `fixed`: copies made in any case.
+        """
         access = self._problem.einsum.access(charge.edge.tensor)
         lanes = self._child(charge).seen_below.lanes
         divisor = prod(number for v, number in lanes if access.relevance(v) == "relevant")
@@ -344,7 +354,7 @@ class ChargeLocator:
                 yield _FillCopies(slot, level, counts)
 
     def _divided_below(self, charge: EdgeCharge, rates: Rates, slot: int) -> bool:
-        """Tell whether lanes under `slot` have already been divided out of the calls."""
+        """Tell whether lanes below `slot` have already divided the paying component's calls."""
         if set(rates) <= {0}:
             return False
         return any(i > slot and level <= charge.level for i, _, level in self._spatial)
@@ -369,7 +379,7 @@ class ChargeLocator:
 
 @lru_cache(maxsize=4096)  # templates of an Einsum ask for few, tens of thousands of times
 def _products(choices: tuple[tuple[int, ...], ...], chosen: tuple[int, ...]) -> tuple[int, ...]:
-    """Return, per choice of lanes, the product of the lanes over the variables chosen."""
+    """Return, per choice of lanes, the product of the lanes at some positions (`chosen`)."""
     return tuple(prod(choice[i] for i in chosen) for choice in choices)
 
 
@@ -384,7 +394,10 @@ def _terms(
 
 
 def _per_choice(rates: Rates, values: Sequence[float]) -> tuple[ChoiceAmount, ...]:
-    """Return the amounts that so many values, one number per choice, add to each field."""
+    """Return, per field, the amounts that so many moved values add for each choice.
+
+    `values`: number of values per choice.
+    """
     return tuple(
         ChoiceAmount(field, tuple(rate.scale * v for v in values), rate.number)
         for field, rate in rates.items()

@@ -95,7 +95,10 @@ def compile_mapspace(
 
 
 def _parts(prices: Sequence[ExtraJoules], number: int) -> list[int]:
-    """Return the earlier prices of which one is made up, if there are any."""
+    """Return the numbers of earlier prices whose extra costs together are those of price `number`.
+
+    Empty if there are none.
+    """
     price = prices[number].items()
     parts = [part for part in range(number) if prices[part].items() < price]
     together = set(chain.from_iterable(prices[part].items() for part in parts))

@@ -134,7 +134,10 @@ def deferred_field_counts(
 
 
 class _Carrier(NamedTuple):
-    """What terms must have in common to share a field: the field owed, the top slot, factors."""
+    """What deferred terms must have in common to share a field.
+
+    The field that gets the cost, the slot above which it does, and the factors on the way.
+    """
 
     target: int
     top: int
@@ -144,7 +147,7 @@ class _Carrier(NamedTuple):
 def _by_carrier(
     problem: Problem, slots: Sequence[Slot], charges: Sequence[DeferredCharge]
 ) -> dict[_Carrier, list[SlotTerm]]:
-    """Group the terms that one field can carry."""
+    """Group deferred charges, as (slot, term) pairs, by what lets them share a field."""
     groups: dict[_Carrier, list[SlotTerm]] = {}
     for charge in charges:
         top = min(slot for slot, _ in charge.factors)
@@ -158,9 +161,9 @@ def _by_carrier(
 def _carried_factors(
     problem: Problem, slots: Sequence[Slot], charge: DeferredCharge, *, calls: bool
 ) -> Factors:
-    """Return the factor of each choice, per dimension between the child and the topmost reuse.
+    """Return what each choice multiplies a carried cost by, per dimension below its topmost reuse.
 
-    `calls`: the field counts calls of one instance, so lanes at or above its level divide them.
+    `calls`: the field counts calls of one instance, so that lanes at or above its level divide it.
     """
     factors_of_slot = dict(charge.factors)
     factors = []
@@ -177,7 +180,7 @@ def _carried_factors(
 
 
 class _BitsCarrier(NamedTuple):
-    """What reservations must have in common to share a field: the memory, top slot, factors."""
+    """What open reservations must have in common to share a field: memory, top slot, factors."""
 
     memory: str
     top: int
@@ -241,7 +244,7 @@ def deferred_reservation_count(
 def _by_bits_carrier(
     reservations: Sequence[OpenReservation],
 ) -> dict[_BitsCarrier, list[SlotTerm]]:
-    """Group the bits that one field can carry."""
+    """Group open reservations, as (slot, term) pairs, by what lets them share a field."""
     groups: dict[_BitsCarrier, list[SlotTerm]] = {}
     for reservation in reservations:
         top = min(slot for slot, _ in reservation.factors)

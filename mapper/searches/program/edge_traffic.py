@@ -62,10 +62,11 @@ class EdgeCharge:
 
 
 def values_per_move(problem: Problem, charge: EdgeCharge) -> int:
-    """Return by how much to divide counted values of a charge: values that move together.
+    """Return by how many values each count of a charge has to be divided.
 
-    1 between holders. An operation takes one value, however many a point counts for in a memory
-    (the accelforge reading of constants in indices).
+    1 between two holders. At the Compute the number of values that one operation touches in memory:
+    it
+    takes them as one (the accelforge reading of constants in indices).
     """
     if charge.edge.child is not None:
         return 1
@@ -105,7 +106,7 @@ def edge_charges(problem: Problem, template: Template) -> Iterator[EdgeCharge]:
 
 
 class _CrossedToll(NamedTuple):
-    """A Toll between parent and child."""
+    """A Toll that a tensor passes between two holders, and its level on the path."""
 
     level: int
     toll: Toll
@@ -134,7 +135,10 @@ def _drain_charges(edge: Edge, tolls: Sequence[_CrossedToll]) -> Iterator[EdgeCh
 def _fill_charges(
     problem: Problem, edge: Edge, tolls: Sequence[_CrossedToll]
 ) -> Iterator[EdgeCharge]:
-    """Yield the charges of values on their way down; an output's first fill may be elided."""
+    """Yield the charges of values on their way down.
+
+    For an output the charge of the first fill, which may be skipped, follows with sign -1.
+    """
     parent = problem.components[edge.parent_level]
     child = problem.components[edge.child_level]
     elides = problem.einsum.access(edge.tensor).output and _skips_first_fill(child)

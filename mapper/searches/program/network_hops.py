@@ -29,11 +29,11 @@ from tilewright.mapper.templates.spatial_choices import Lanes, SpatialLoops
 
 @dataclass(frozen=True, slots=True)
 class ChargedLeg:
-    """The way of a tensor over a network, between two of its holders (or to the Compute).
+    """The path of a tensor over a network, between two of its holders (or to the Compute).
 
-    `level`: place of the network on the path. `spatial_slots`: slots of the dimensions below it
-    over which the tensor fans out. `source`: level of the upper holder. `top`: slot below which
-    the leg starts; -1 for the first slot.
+    `level`: place of the network on the path of components. `spatial_slots`: slots of the
+    dimensions below it over which the tensor fans out. `source`: level of the upper holder. `top`:
+    slot below which the leg starts; -1 for the first slot.
     """
 
     tensor: str
@@ -48,10 +48,10 @@ class HopLoop:
     """One spatial loop over which a tensor travels on a network.
 
     `slot`, `dim`: slot and name of its dimension. `lanes`: its instances. `stride`: links between
-    two of them. `served`: instances that one instance of a distributed source serves; None if the
-    source has one. `shared`: all lanes take the same values. `after`: pairs (variable, lanes) of
-    the loops of the same slot below it. A slot is a place of a template (a mapping without loops)
-    for loops, a fill or a reserved tile.
+    two neighbouring ones. `served`: where the source itself has several instances along the
+    dimension, how many lanes each of these serves, else None. `shared`: all lanes take the same
+    values. `after`: pairs (variable, lanes) of the loops of the same slot below it. A slot is a
+    place of a template (a mapping without loops) for loops, a fill or a reserved tile.
     """
 
     slot: int
@@ -64,7 +64,7 @@ class HopLoop:
 
     @property
     def iterations_share(self) -> float:
-        """The share of the iterations above its tile that are iterations above the loop.
+        """Iterations above the loop, as a share of the iterations above the tile of one lane.
 
         1 / (its lanes times those of the loops of the same slot below it).
         """
@@ -152,7 +152,7 @@ def network_legs(
 
 
 def _holder_slots(problem: Problem, slots: Sequence[Slot]) -> dict[tuple[str, int], int]:
-    """Return the slot at which each tensor enters the holder of a level."""
+    """Return the slot of each holder and Toll, by (tensor, level of its component)."""
     return {
         (slot.tensor, problem.level(slot.component)): i
         for i, slot in enumerate(slots)
@@ -170,7 +170,7 @@ def _spatial_levels(problem: Problem, slots: Sequence[Slot]) -> dict[int, int]:
 
 
 def _hops_between_holders(problem: Problem, template: Template) -> Iterator[tuple[str, int, int]]:
-    """Yield each tensor with the levels of two neighbours among its holders and the Compute."""
+    """Yield (tensor, upper level, lower level) for each two successive holders, or the Compute."""
     for tensor in problem.einsum.tensors:
         holders = (h for h in (*template.holders, *template.tolls) if h.tensor == tensor)
         levels = sorted(problem.level(h.component) for h in holders)
@@ -228,7 +228,10 @@ def hop_loops(
 
 
 def _instances_per_place(source: Component, dim: SpatialDim) -> int | None:
-    """Return how many instances of a dimension one place of a distributed source serves."""
+    """Return how many lanes of a dimension one instance of a source spread over it serves.
+
+    None if the source is not spread over the dimension.
+    """
     places_along = [
         array_dim.fanout for array_dim in source.physical_spatial if array_dim.name == dim.name
     ]
@@ -255,7 +258,10 @@ def hop_counts(network: Network, loop: HopLoop, exact: bool) -> HopCounts:
 
 
 def _hops_from_places(loop: HopLoop, served: int) -> HopCounts:
-    """Return the counts if each lane takes its own values from the place that serves it."""
+    """Return the counts if each lane takes its own values from the nearest source instance.
+
+    `served`: lanes per source instance.
+    """
     positions = [number * loop.stride for number in range(loop.lanes)]
     distances = [position % served if loop.stride < served else 0 for position in positions]
     pairs = zip(positions, distances, strict=True)
@@ -286,7 +292,7 @@ def hop_charge(problem: Problem, leg: ChargedLeg) -> HopPrice | None:
 def _leg_charges(
     problem: Problem, fields: LabelFields, leg: ChargedLeg, loops: Sequence[HopLoop]
 ) -> Iterator[ChargeSite]:
-    """Yield where each loop of a leg charges its hops and the traffic of its busiest link."""
+    """Yield, per loop of a leg, where its hops and the traffic of its busiest link are charged."""
     network, price = network_at(problem, leg.level), hop_charge(problem, leg)
     if price is None:
         return

@@ -90,14 +90,14 @@ def charge_sites_at_fixed_lanes(sites: Sequence[ChargeSite], limit: int) -> list
 
 
 def _share_of(field: int, factors: ChoiceFactors) -> float:
-    """Return the product of the factors of one field at the first choice of each dimension."""
+    """Return by how much outer dimensions, each with its first choice, multiply a field."""
     return prod(values[0] for factor_field, values in factors if factor_field == field)
 
 
 def _are_independent_of_lanes(
     problem: Problem, legs: Sequence[ChargedLeg], slots: Sequence[Slot]
 ) -> bool:
-    """Tell whether lanes are still to be chosen, and hops known whatever the other lanes are."""
+    """Tell whether lanes are still to be chosen and no hop depends on those of other dimensions."""
     spatial = [spatial_loops_at(slots, slot) for leg in legs for slot in leg.spatial_slots]
     if not any(len(loops.choices) > 1 for loops in spatial):
         return False
@@ -110,10 +110,9 @@ def _are_independent_of_lanes(
 def _dimension_site(
     problem: Problem, fields: LabelFields, leg: ChargedLeg, dimension: SlottedLoops
 ) -> ChargeSite:
-    """Return how a dimension changes the links and paths of all legs of a network.
+    """Return how a dimension's choices change the link loads and the longest path of a network.
 
-    Its shares of links, and its links of a path, are the same for all legs that cross it; `leg` is
-    one of them.
+    The same for all legs that cross the dimension; `leg` is one of them.
     """
     longest_path = fields.longest_paths.get(leg.level)
     paths = tuple(
@@ -137,7 +136,7 @@ def _dimension_site(
 def _path_length(
     problem: Problem, leg: ChargedLeg, dimension: SlottedLoops, choice: Sequence[int]
 ) -> float:
-    """Return the links of the longest path through a dimension with some lanes."""
+    """Return the links of the longest path through a dimension, for one choice of lanes."""
     exact, network = problem.conventions.links_carry_all_rounds, network_at(problem, leg.level)
     loops = hop_loops(problem, leg, dimension, choice)
     return float(sum(hop_counts(network, loop, exact).path for loop in loops))
@@ -146,7 +145,7 @@ def _path_length(
 def _leg_site(
     problem: Problem, fields: LabelFields, leg: ChargedLeg, dimension: SlottedLoops
 ) -> ChargeSite:
-    """Return the charges of a tensor on the network for each choice of a dimension."""
+    """Return what a tensor costs on the network, for each choice of a dimension."""
     price = hop_charge(problem, leg)
     if price is None:
         return ChargeSite(dimension.slot)
@@ -169,9 +168,9 @@ def _leg_site(
 
 
 def _link_traffic(problem: Problem, leg: ChargedLeg, price: HopPrice) -> tuple[str, float]:
-    """Return the kind of count that a link carries, and the actions on it per value.
+    """Return the kind of count that a link carries ("moved" or "tile"), and actions per value.
 
-    If links carry all rounds, all lanes of the dimension, and outer ones, share the traffic.
+    "moved" if a link carries all rounds; then the lanes of this and outer dimensions share it.
     """
     if problem.conventions.links_carry_all_rounds:
         return "moved", price.actions

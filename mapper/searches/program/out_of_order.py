@@ -1,11 +1,11 @@
-"""Lanes written above a holder of an outer memory, which the holder sees below itself.
+"""Model holders of an outer memory that stand below spatial loops of a deeper component.
 
 A holder of a memory at level 1 may stand below spatial loops of level 2 in a template. Each
 instance of the memory then feeds all these lanes: the tile of the holder is larger by the lanes
 over variables of its tensor, and it is visited less often by the lanes over other variables. Where
 a template leaves a dimension several choices, both numbers are factors of the choice
-(templates/lane_variants.py groups the choices so), and a label carries the cost until the lanes
-are known (deferred_costs.py).
+(templates/lane_variants.py groups the choices so), and a label carries the cost until the lanes are
+known (deferred_costs.py).
 
 Example: 4 lanes over n and 2 over k above a holder of A[m, k]. Its tile is 2 times larger, and it
 is visited 4 times less often.
@@ -102,7 +102,7 @@ def lanes_seen_below(
 
 
 def _fixed_lanes(spatial_loops: Sequence[SpatialLoops]) -> Mapping[str, int]:
-    """Return the lanes over each variable that has the same lanes in all choices."""
+    """Return lanes per variable for the variables with the same lanes in all choices."""
     numbers: dict[str, list[set[int]]] = {}
     for loops in spatial_loops:
         for column, variable in enumerate(loops.variables):

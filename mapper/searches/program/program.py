@@ -251,7 +251,11 @@ class TemplateCompiler:
     def _fix_lanes(
         self, draft: ProgramDraft, slots: tuple[Slot, ...], costs: OpenCosts
     ) -> Iterator[TemplateProgram]:
-        """Enumerate the dimensions whose lanes some cost needs to know, then compile."""
+        """Yield the programs for each choice of those lanes that some cost must know.
+
+        Else one program. `slots`: with the lanes fixed so far. `costs`: not yet located, or
+        settled.
+        """
         locator = ChargeLocator(self._problem, self._fields, slots)
         located = [(charge, locator.site_of(charge)) for charge in costs.charges]
         sites = [*(site for _, site in located), *self._network_sites(draft.template, slots)]
@@ -268,7 +272,7 @@ class TemplateCompiler:
             yield from self._fix_lanes(draft, fixed_slots, remaining)
 
     def _network_sites(self, template: Template, slots: Sequence[Slot]) -> Sequence[ChargeSite]:
-        """Return where the hops on networks are charged."""
+        """Return the sites where hops on networks are charged; none without networks."""
         if not self._problem.has_networks:
             return ()
         subject = (self._problem, self._fields, template, slots)
@@ -276,7 +280,10 @@ class TemplateCompiler:
 
 
 def _blocking_slots(sites: Iterable[ChargeSite], *, may_defer: bool) -> list[int]:
-    """Return the slots whose lanes must be fixed first; costs may be deferred if `may_defer`."""
+    """Return the slots of dimensions whose lanes must be fixed before costs can be charged.
+
+    `may_defer`: labels can carry costs until the lanes are known.
+    """
     blocking = [site for site in sites if not may_defer or site.deferral is None]
     return sorted({slot for site in blocking for slot in site.blocking_slots})
 
@@ -371,7 +378,7 @@ class ProgramDraft:
         return TemplateProgram(self.template, slots, tuple(steps), tuple(numbers), deferred_slots)
 
     def _with_certain_lanes(self, slots: tuple[Slot, ...]) -> tuple[Slot, ...]:
-        """Return the slots; reservations get the lanes that they see below them in any case."""
+        """Return the slots; open reservations get the lanes that are the same in all choices."""
         if not any(isinstance(slot, Reservation) and slot.open_dims for slot in slots):
             return slots
         return tuple(self._certain_slot(slots, index) for index in range(len(slots)))
@@ -462,12 +469,12 @@ class CostsBySlot:
 
 
 def _slots_charged(costs: Iterable[DeferredCost]) -> frozenset[int]:
-    """Return the slots at which deferred costs arise."""
+    """Return the slots at which deferred costs are first added to their fields."""
     return frozenset(slot for cost in costs for slot, _ in cost.terms)
 
 
 def _has_lanes(loops: SpatialLoops) -> bool:
-    """Tell whether some choice of a dimension has more than one lane."""
+    """Tell whether some choice of a dimension uses more than one lane."""
     return any(prod(choice) > 1 for choice in loops.choices)
 
 
@@ -495,7 +502,7 @@ def _reserve_step(
 ) -> ReserveStep | None:
     """Return the step of the reservation at slot `index`; None if its memory cannot overflow.
 
-    `reservations`: all in its memory, by slot. `bits`: reservations that are paid later.
+    `reservations`: all in its memory, by slot. `bits`: reservations added when lanes are known.
     """
     if not problem.can_overflow(tuple(reservations.values())):
         return None

@@ -93,7 +93,10 @@ def program_tree(programs: Iterable[TemplateProgram], end_key: EndKey = bool) ->
 def _number_continuations(
     node: ProgramNode, end_key: EndKey, continuations: dict[Hashable, ProgramNode]
 ) -> int:
-    """Give nodes from which programs go on alike one number; return that of `node`."""
+    """Number the nodes so that those with equal steps from there on have equal numbers.
+
+    Return the number of `node`. `continuations`: one node per number, filled in.
+    """
     following = tuple(
         _number_continuations(child, end_key, continuations) for child in node.children.values()
     )
@@ -139,10 +142,10 @@ class BoundedTree:
     def with_further(
         self, dearer: Sequence[Sequence[NodeEnergies]], parts: Sequence[Sequence[int]]
     ) -> BoundedTree:
-        """Return the same tree with the least joules at each of further prices, by node.
+        """Return the same tree with lower bounds of energy at further prices of actions.
 
-        `dearer`: at some prices; `parts`: for each price, the numbers of those of which the
-        greatest counts.
+        `dearer`: for some of the prices, the bounds of each node. `parts`: for each further price,
+        the numbers of those of `dearer` whose greatest bound counts.
         """
         if not dearer:
             return self
@@ -157,7 +160,7 @@ class BoundedTree:
 
     @property
     def at_start(self) -> RemainingCost | None:
-        """The cost still to come before the first step; None if there is no program."""
+        """The cost still to come below the first step; None if the tree is empty."""
         return self.bounds[self.tree.root.continuation].before if self.bounds else None
 
 
@@ -213,10 +216,10 @@ def least_energies(
 
 
 def _at_prices(base: Sequence[Floats], parts: Sequence[Sequence[int]]) -> Callable[[], Floats]:
-    """Return a function that gives joules at further prices, worked out when first asked for.
+    """Return a function that gives the bounds at all further prices, computed when first called.
 
-    `base`: joules at some prices, shape (states,) each; `parts`: for each further price the numbers
-    of those of which the greatest counts.
+    `base`: bounds at some prices, shape (states,) each; `parts`: for each further price the numbers
+    of those of which the greatest counts. The result has shape (prices, states).
     """
 
     @cache

@@ -30,7 +30,7 @@ class Rate(NamedTuple):
 
 
 class TimedColumns(Protocol):
-    """Columns of labels that count the calls of actions, by level and name of the action."""
+    """The columns of labels that count calls of actions; keys are (level, name of the action)."""
 
     @property
     def calls(self) -> Mapping[tuple[int, str], int]:
@@ -39,7 +39,10 @@ class TimedColumns(Protocol):
 
     @property
     def seconds(self) -> Mapping[tuple[int, str], float]:
-        """Seconds of a call, where they are not worked out later."""
+        """Seconds per call of actions whose columns count seconds.
+
+        Others are computed at the end.
+        """
         ...
 
 
@@ -48,7 +51,10 @@ Rates = Mapping[int, Rate]  # column of the label -> what one value adds to it
 
 @dataclass(frozen=True, slots=True)
 class _NamedCharge:
-    """A charge whose rates have numbers, by column; `places` share its calls."""
+    """A charge with a number for each of its rates, by column of the label.
+
+    `places`: instances of a distributed memory, which share its calls.
+    """
 
     charge: EdgeCharge
     places: Count

@@ -1,4 +1,4 @@
-"""Keep the bits used of some memories in the label, from the first reservation to the end."""
+"""Change a program so that labels keep the bits in use of some memories to the end."""
 
 from __future__ import annotations
 

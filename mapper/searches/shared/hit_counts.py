@@ -1,4 +1,4 @@
-"""What searches of this process leave for later designs: whether, and how often it was there."""
+"""Count how often a search found a structure that an earlier design left in this process."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ STRUCTURES = HitCount()
 
 @dataclass(slots=True)
 class Keeping:
-    """Whether structures are kept; not where a limit of memory would depend on earlier designs."""
+    """Whether structures are kept for later designs.
+
+    Not where a limit of memory would make answers depend on earlier designs.
+    """
 
     enabled: bool = True
 

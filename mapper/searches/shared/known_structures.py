@@ -30,9 +30,9 @@ P = TypeVar("P")
 
 @dataclass(frozen=True, slots=True)
 class StructureKey:
-    """All but costs and sizes that a structure depends on.
+    """All that a structure depends on except costs and sizes.
 
-    `quick`: equal for equal structures, and fast to compare; `rules`: decides.
+    `quick`: equal for equal structures, and fast to compare; `rules`: decides among those.
     """
 
     quick: Hashable
@@ -40,7 +40,11 @@ class StructureKey:
 
 
 class _Known(NamedTuple):
-    """A structure with all that it depends on: rules by value, sizes by the questions asked."""
+    """A kept structure with its key.
+
+    `size_tests`: the comparisons of sizes that were made, with their answers; another design must
+    give the same ones. `nodes`: of its tree of steps.
+    """
 
     key: StructureKey
     size_tests: SizeTests
@@ -112,7 +116,10 @@ class KnownStructures(Generic[T]):
 
 
 def is_comparable(space: Mapspace) -> bool:
-    """Tell whether structures depend on the rules alone: no hops, no memory spread over a grid."""
+    """Tell whether a mapspace's structure depends on its rules alone.
+
+    Not with a network, nor with a memory spread over an Array.
+    """
     problem = space.problem
     spread = any(c.physical_fanout > 1 or c.grid_fanout > 1 for c in problem.components)
     return not (problem.has_networks or spread)
@@ -138,7 +145,7 @@ def structure_key(space: Mapspace, *choices: object) -> StructureKey:
 
 
 def _component_rules(component: Component) -> Iterable[object]:
-    """Yield what a component is, without its costs and its size."""
+    """Yield what the structure depends on of a component: all but costs and finite sizes."""
     yield type(component)
     yield [(action.name, action.values_per_action) for action in component.actions]
     yield isinstance(component, Memory) and component.size == inf

@@ -1,4 +1,4 @@
-"""The programs of all templates of a mapspace, known from another design or made now."""
+"""Compile the programs of all templates of a mapspace, or take them from an earlier design."""
 
 from __future__ import annotations
 
@@ -102,15 +102,15 @@ def priced_programs(
 
 
 def _shape(family: DesignFamily) -> tuple[object, ...]:
-    """Return what the columns of labels depend on: nothing for one design."""
+    """Return what the columns of labels depend on: the number of prices; () for one design."""
     return (len(family.prices),) if family.prices else ()
 
 
 def _compiled(costs: _CostsToName, budget: Budget) -> MapspacePrograms:
     """Compile all templates that a search needs, with their costs by name.
 
-    A few templates tell how many columns the labels need: to ask all takes as long as to compile
-    them. Where others turn out to need more, all are asked.
+    The number of label columns is found from a few templates, because finding it from all takes as
+    long as compiling them. If another template needs more, all are asked.
     """
     templates = costs.space.search_templates(budget.check)
     try:
@@ -120,7 +120,7 @@ def _compiled(costs: _CostsToName, budget: Budget) -> MapspacePrograms:
 
 
 class _CostsToName(NamedTuple):
-    """A mapspace with the leakage of its components, and what else labels keep."""
+    """A mapspace and what its labels count: leakage, tracked memories, further prices."""
 
     space: Mapspace
     leaks: tuple[Leak, ...]

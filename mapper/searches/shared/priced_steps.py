@@ -90,7 +90,7 @@ class Prices:
         return SpatialStep(step.loops, added + more_added, step.factors + more_factors, charges)
 
     def _all_terms(self, terms: Sequence[CostTerm]) -> tuple[CostTerm, ...]:
-        """Return cost terms in numbers, those of energy at further prices, too."""
+        """Return cost terms in numbers, with further terms for energy at further prices."""
         more_terms = [
             term._replace(
                 field=self.fields.at_price(term.field, number),

@@ -122,7 +122,10 @@ class SlotWalk:
         return path
 
     def _below(self, step: _PrunedWalk, index: int, labels: PartialMappings) -> PartialMappings:
-        """Return the labels below slot `index`."""
+        """Return the labels below slot `index`: capacity checked, lanes or tiles chosen.
+
+        `step`: the plan and the rules that drop labels.
+        """
         slot, capacity = step.plan.slots[index], step.plan.capacity_checks[index]
         labels = PartialMappings(labels.states, labels.fields, np.arange(len(labels)))
         if capacity is not None:
@@ -147,17 +150,20 @@ class SlotWalk:
         return labels
 
     def _charged(self, step: _PrunedWalk, index: int, labels: PartialMappings) -> PartialMappings:
-        """Add the charges above a slot and drop the labels that tile_shape refuses there."""
-        pins, bills = step.plan.pins[index], step.plan.charges[index]
+        """Add the charges above a slot to labels.
+
+        Drop those that a tile_shape rule refuses there.
+        """
+        pins, charges = step.plan.pins[index], step.plan.charges[index]
         dropped = step.plan.forgotten_variables(index)
-        if not (pins or bills or dropped):
+        if not (pins or charges or dropped):
             return labels
         for pin in pins:
             labels = labels.take(self._allowed(pin, labels))
         fields = labels.fields.copy()
-        for bill in bills:
-            count = self.count(bill, labels.states)
-            for field, rate in bill.rates:
+        for charge in charges:
+            count = self.count(charge, labels.states)
+            for field, rate in charge.rates:
                 fields[:, field] += rate * count
         states = labels.states.copy()
         for v in dropped:
@@ -167,14 +173,14 @@ class SlotWalk:
         paid = PartialMappings(states, fields, labels.origin)
         return step.pruned(paid, step.remaining.charged[index], index)
 
-    def count(self, bill: SlotCharge, states: Ints) -> Floats:
+    def count(self, charge: SlotCharge, states: Ints) -> Floats:
         """Return how many values a charge counts, for each label, shape (labels,).
 
-        `bill`: the charge; `states`, shape (labels, variables): the tile states. A label is the
-        tuple of costs of a partial mapping.
+        `states`, shape (labels, variables): the tile states. A label is the tuple of costs of a
+        partial mapping.
         """
         names = list(self._problem.einsum.bounds)
-        columns = {v: self._chains[i].column(bill.count.kinds[i]) for i, v in enumerate(names)}
+        columns = {v: self._chains[i].column(charge.count.kinds[i]) for i, v in enumerate(names)}
         total: Floats = np.ones(len(states))
 
         def sizes(v: str) -> list[tuple[Floats, Floats]]:
@@ -186,7 +192,7 @@ class SlotWalk:
         def extent(v: str) -> Floats:
             return columns[v].extent[states[:, names.index(v)]]
 
-        groups: tuple[FormGroup, ...] = self._groups[bill.count.tensor]
+        groups: tuple[FormGroup, ...] = self._groups[charge.count.tensor]
         for group in groups:
             total = total * moved_values(group, sizes, extent)
         touched = {v for group in groups for v in group.variables}
@@ -245,7 +251,10 @@ class SlotWalk:
         labels: PartialMappings,
         remaining: Floats,
     ) -> PartialMappings:
-        """Return the labels below a temporal loop over one variable at slot `index`."""
+        """Return the labels below a temporal loop over one variable at slot `index`.
+
+        `remaining`: least joules still to come below it, by class of tile.
+        """
         v = list(self._problem.einsum.bounds).index(variable)
         position = SlotPosition.at(index + 1, labels.states.shape[1])
         site = LoopSite(index, v, None, ONE_LANE, remaining, position)
@@ -254,10 +263,10 @@ class SlotWalk:
     def _extended(
         self, step: _PrunedWalk, labels: PartialMappings, site: LoopSite
     ) -> tuple[PartialMappings, Ints]:
-        """Replace each label by one per tile that a slot can leave of a variable.
+        """Replace each label by one per tile that the slot can leave of a variable.
 
-        With the lanes that each takes. Bounds are computed first, so that few labels are made only
-        to be dropped.
+        Return the labels and the lanes that each takes (1 for a temporal loop). Bounds are computed
+        before the labels are made, so that few are made only to be dropped.
         """
         v, chains = site.variable, self._chains[site.variable]
         unique, inverse = np.unique(labels.states[:, v], return_inverse=True)
@@ -287,7 +296,10 @@ class SlotWalk:
     def _distribute(
         self, step: _PrunedWalk, index: int, labels: PartialMappings
     ) -> PartialMappings:
-        """Return the labels below a dimension: one variable after the other takes its lanes."""
+        """Return the labels below a dimension whose variables take their lanes one by one.
+
+        Only combinations of lanes stay that are choices of the dimension.
+        """
         loops = step.plan.slots[index]
         assert isinstance(loops, SpatialLoops)
         names = list(self._problem.einsum.bounds)
@@ -314,9 +326,10 @@ class SlotWalk:
     def _charge_lanes(
         self, plan: TemplatePlan, index: int, states_above: Ints, taken: _LanesTaken
     ) -> None:
-        """Add the costs of the lanes of a dimension to the labels.
+        """Add what the lanes of a dimension cost to labels, in place: power gates and network hops.
 
-        `states_above`: their states above it, shape (labels, variables).
+        `states_above`: tile states above the dimension, shape (labels, variables). `taken`: the
+        labels.
         """
         loops = plan.slots[index]
         assert isinstance(loops, SpatialLoops)
@@ -335,7 +348,7 @@ class SlotWalk:
         )
 
     def _extents(self, states: Ints) -> Floats:
-        """Return the product of all nominal tiles."""
+        """Return the product of all nominal tile sizes, in values; shape (labels,)."""
         product: Floats = np.ones(len(states))
         for v in range(states.shape[1]):
             product *= self.tile(states, v)
@@ -378,7 +391,10 @@ class SlotWalk:
 
 
 class _PrunedWalk:
-    """The rules that drop labels during one walk of one plan."""
+    """The rules that drop labels during one walk down one plan.
+
+    `sweep`: the walk. `outlook`: least energy to come. `pruning`: the limits.
+    """
 
     def __init__(
         self, sweep: SlotWalk, plan: TemplatePlan, outlook: RemainingEnergy, pruning: Pruning
@@ -391,7 +407,7 @@ class _PrunedWalk:
         self._rooms = list(pruning.memory_fields)
 
     def check(self, labels: int) -> None:
-        """Raise OutOfBudget when the time or the memory for labels is used up."""
+        """Raise OutOfBudget if time is used up or so many labels need too much memory."""
         self._pruning.budget.check(more_bytes=GROWTH * labels * self._sweep.label_bytes)
         if labels > MAX_LABELS:
             raise OutOfBudget(EndReason.LABELS)
@@ -399,7 +415,10 @@ class _PrunedWalk:
     def promising(
         self, labels: PartialMappings, label_numbers: Ints, shares: StepShares, site: LoopSite
     ) -> Ints:
-        """Return the rows of `label_numbers` whose labels may still win; at most a beam."""
+        """Return the positions in `label_numbers` of labels that may still win; at most a beam.
+
+        `shares`: what bounds them at the `site`, a loop whose tile is being chosen.
+        """
         energy = labels.fields[label_numbers, 0] + site.remaining.reshape(-1)[shares.grid_index]
         steps = self.bounds.fewest_steps(shares, site.position)
         used = labels.fields[:, self._rooms][label_numbers]
@@ -417,9 +436,10 @@ class _PrunedWalk:
         options: TileOptions,
         site: LoopSite,
     ) -> tuple[PartialMappings, Ints]:
-        """Give each label its option, drop dominated ones; return the rest with their lanes.
+        """Give each label the tile state that was chosen for it, and drop dominated labels.
 
-        `labels`: changed in place; `chosen`: number of each one's option, shape (labels,).
+        Return the rest with their lanes. `labels`: changed in place; `chosen`: number of each one's
+        option, shape (labels,).
         """
         labels.states[:, site.variable] = options.states[chosen]
         if site.dim is not None or len(labels) < 2:
@@ -430,15 +450,18 @@ class _PrunedWalk:
     def joined(
         self, label_sets: list[PartialMappings], remaining: Floats, index: int
     ) -> PartialMappings:
-        """Join sets of labels; labels of several sets are compared. Arguments as of `pruned`."""
+        """Join sets of labels, and drop those that labels of other sets dominate.
+
+        `remaining`, `index`: as in `pruned`.
+        """
         if len(label_sets) == 1:
             return label_sets[0]
         return self.pruned(joined(label_sets), remaining, index)
 
     def pruned(self, labels: PartialMappings, remaining: Floats, index: int) -> PartialMappings:
-        """Return the undominated labels that may win; slot `index` comes next.
+        """Return the undominated labels that may win, where slot `index` comes next.
 
-        `remaining`: least joules still to come, by place on the grid of tiles.
+        `remaining`: least joules still to come, by class of tile.
         """
         self.check(len(labels))
         if not len(labels):
@@ -461,10 +484,10 @@ class _PrunedWalk:
 
 @dataclass(frozen=True, slots=True)
 class _LanesTaken:
-    """The labels while one dimension distributes its variables.
+    """The labels while the variables of one dimension take their lanes one by one.
 
-    Per label: `rows`: the label above the slot; `code`: its choice so far, numbered as by `_codes`;
-    `used`: the lanes so far.
+    Per label: `rows`: number of the label above the slot; `code`: the lanes so far as one integer
+    (see `_codes`); `used`: product of the lanes so far.
     """
 
     labels: PartialMappings
@@ -474,32 +497,32 @@ class _LanesTaken:
 
     @classmethod
     def none(cls, labels: PartialMappings) -> _LanesTaken:
-        """Return the labels above the slot, without lanes."""
+        """Return the labels above the slot, with no lanes taken."""
         count = len(labels)
         zeros, ones = np.zeros(count, np.int64), np.ones(count, np.int64)
         return cls(labels, np.arange(count), zeros, ones)
 
     @property
     def numbered(self) -> PartialMappings:
-        """The labels with their own numbers as origin."""
+        """The labels with their own positions as origin."""
         labels = self.labels
         return PartialMappings(labels.states, labels.fields, np.arange(len(labels)))
 
     def extended(self, labels: PartialMappings, lanes: Ints, most_lanes: int) -> _LanesTaken:
-        """Return the labels with the lanes of one more variable, at most `most_lanes` of them."""
+        """Return extended labels with the lanes of one more variable, at most `most_lanes` each."""
         origin = labels.origin
         code = self.code[origin] * (most_lanes + 1) + lanes
         return _LanesTaken(labels, self.rows[origin], code, self.used[origin] * lanes)
 
     def take(self, keep: Any) -> _LanesTaken:
-        """Return some labels, by mask."""
+        """Return some of the labels, by boolean mask."""
         return _LanesTaken(
             self.labels.take(keep), self.rows[keep], self.code[keep], self.used[keep]
         )
 
 
 def _codes(loops: SpatialLoops) -> Ints:
-    """Number the choices of a dimension as `_distribute` does."""
+    """Return each choice of a dimension as one integer, as `_LanesTaken.code` counts lanes."""
     codes = np.zeros(len(loops.choices), np.int64)
     for place in range(len(loops.variables)):
         column = np.array([choice[place] for choice in loops.choices], np.int64)

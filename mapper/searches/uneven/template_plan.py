@@ -172,7 +172,10 @@ def _reservations_in(component: str, slots: Sequence[Slot]) -> dict[int, Reserva
 
 
 def _tail_slot(slot: Slot, variable: str, *, keeps_all: bool) -> TailSlot | None:
-    """Return the entry of a slot in the tail of a variable; None if it has no loop over it."""
+    """Return how a slot can loop over a variable (TailSlot); None if it cannot.
+
+    `keeps_all`: any tile has to be looked at, not only the smallest of each number of tiles.
+    """
     if isinstance(slot, SpatialLoops):
         most_lanes = _most_lanes(slot, variable)
         return (
@@ -186,9 +189,10 @@ def _tail_slot(slot: Slot, variable: str, *, keeps_all: bool) -> TailSlot | None
 def _tails(
     problem: Problem, slots: Sequence[Slot], timed: bool, pinned: set[str]
 ) -> tuple[tuple[Tail, ...], ...]:
-    """Return the tails of each variable below each slot.
+    """Return, per slot and variable, the slots below that can loop over the variable.
 
     Below lanes, where steps depend on more than the number of tiles, all tiles are candidates.
+    `timed`: steps count. `pinned`: variables with tile_shape rules.
     """
     rows: list[tuple[Tail, ...]] = []
     for v in problem.einsum.bounds:
@@ -224,7 +228,7 @@ def _most_lanes(loops: SpatialLoops, variable: str) -> int:
 def _needed_kinds(
     problem: Problem, charges: Sequence[Sequence[SlotCharge]], steps: tuple[CountKind, ...] | None
 ) -> tuple[tuple[frozenset[CountKind], ...], ...]:
-    """Return, per slot, the kinds of counts of each variable that charges from there on read."""
+    """Return, per slot and variable, the kinds of counts that charges from there on read."""
     variables = range(len(problem.einsum.bounds))
     kinds_of_variable = [{ALL} if steps is None else {ALL, steps[v]} for v in variables]
     rows = []

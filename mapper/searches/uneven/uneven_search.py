@@ -114,7 +114,7 @@ class UnevenRun:
 
     @property
     def _is_optimal(self) -> bool:
-        """Whether the incumbent meets the lower bound."""
+        """Whether the best mapping meets the lower bound."""
         return self.best.value <= self._lower * (1 + TIE)
 
     @property
@@ -196,7 +196,7 @@ class UnevenRun:
         self._deepen()
 
     def _split(self) -> None:
-        """Split the parts that may still come below the incumbent by classes of lanes."""
+        """Split the parts that may still beat the best mapping into classes of lanes."""
         if not self._is_split:
             try:
                 self.ranking.split(self.best.value * (1 + TIE), self._budget)
@@ -205,17 +205,17 @@ class UnevenRun:
                 self._raise_to_least()
 
     def _raise_to_least(self) -> None:
-        """Raise the lower bound to the least of all parts and of the incumbent."""
+        """Raise the lower bound to the least bound of any part, at most to the best value."""
         bound = min((value for value, _, _ in self.ranking.ranked), default=inf)
         self._lower = max(self._lower, min(bound, self.best.value))
 
     def _compulsory(self) -> float:
-        """Return a lower bound of one instance that needs no templates."""
+        """Return a lower bound for one instance from computing and first moves alone."""
         energy, latency = least_costs(self._space, self._space.placements)
         return self._goal.value(energy, latency)
 
     def _beams(self, beam: int) -> None:
-        """Find some good mappings with at most `beam` labels per slot."""
+        """Search all parts with at most `beam` labels per slot, to find some good mappings."""
         for timed in (False, True) if not self._counts_energy_only else (False,):
             for value, _, number in self.ranking.ranked:
                 if value > self.best.value or self._is_optimal:
@@ -241,9 +241,10 @@ class UnevenRun:
                     return
 
     def _keep_below(self, limit: float, *, tie: bool = False) -> Keep:
-        """Return the test of labels whose objective may come out at or below a limit.
+        """Return a test of labels: may the objective of a completed mapping be at most `limit`?
 
-        `tie`: and whose second metric may come out better than the incumbent's.
+        `tie`: and may its second metric be better than that of the best mapping? The test takes
+        lower bounds of joules and steps, and bits in use.
         """
         second_kind = KINDS["latency"] if self._kind == ENERGY else ENERGY
 
@@ -259,7 +260,7 @@ class UnevenRun:
         return keep
 
     def _deepen(self) -> None:
-        """Raise the limit until it exceeds the incumbent (iterative deepening)."""
+        """Search below rising limits until no mapping below the best one can exist."""
         for slack in DEEPENING:
             best_before = self.best.value
             if self._is_optimal:
@@ -313,7 +314,11 @@ class UnevenRun:
         *,
         exact: bool = False,
     ) -> float:
-        """Walk one part; return the least bound of the completed labels."""
+        """Walk one part down and score its completed labels; return the least bound of these.
+
+        `timed`: labels count steps and calls. `keep`: which labels stay. `beam`: most per slot (0:
+        all).
+        """
         mode = self.ranking.prepared(timed)
         path = self._walk(mode, number, keep, beam, exact=exact)
         return self._score_completed(mode, mode.plans[number], path, keep)
@@ -356,7 +361,10 @@ class UnevenRun:
         return CompletedMappings(mode.plans[number], rows, partial(mode.walk.trace, path))
 
     def _metrics_of(self, fields: Floats, steps: float) -> tuple[float, float]:
-        """Return the joule and the seconds of a label with all fields."""
+        """Return energy in joule and latency in second of a completed label that counts time.
+
+        `steps`: steps in time of its busiest lane.
+        """
         label = self._label(fields, steps)
         latency = self.ranking.metrics.latency(label)
         return self.ranking.metrics.energy(label, latency), latency
@@ -393,7 +401,7 @@ class UnevenRun:
         return label
 
     def _improves(self, mode: PreparedParts, row: Floats, steps: float) -> bool:
-        """Tell whether a label improves on the incumbent."""
+        """Tell whether a completed label is better than the best mapping, or may be if untimed."""
         best = self.best
         if not mode.timed:
             value = float(self.ranking.lower_bound(row[:1], np.ones(1), self._kind)[0])
@@ -405,7 +413,7 @@ class UnevenRun:
         return value < best.value
 
     def _check(self, mode: PreparedParts, row: Floats, steps: float, judged: EinsumMapping) -> None:
-        """Compare a label with the model's score of its mapping; InternalError if they differ."""
+        """Raise InternalError if a label's figures differ from the model's score of its mapping."""
         pairs = [("energy", float(row[0]), judged.energy)]
         if mode.timed:
             energy, latency = self._metrics_of(row, steps)

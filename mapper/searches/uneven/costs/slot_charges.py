@@ -98,7 +98,7 @@ class ChargeCompiler:
         self._problem = problem
         self._fields = fields
         self._slots = slots
-        self._taps = list(edge_charges(problem, template))
+        self._edge_charges = list(edge_charges(problem, template))
         self._fills = [i for i, slot in enumerate(slots) if isinstance(slot, Fill)]
         self._dims = [
             _UsedDimension(i, slot, problem.level(slot.component), self._dim(slot))
@@ -123,51 +123,51 @@ class ChargeCompiler:
         Slots count from 0 at the outermost; the number of slots stands for the Compute.
         """
         by_slot: dict[int, dict[ValueCount, list[tuple[int, float]]]] = {}
-        for tap in self._taps:
-            rates = by_slot.setdefault(self._child(tap), {})
-            calls = _calls(self._problem, tap)
+        for charge in self._edge_charges:
+            rates = by_slot.setdefault(self._child(charge), {})
+            calls = _calls(self._problem, charge)
             if calls is None:
                 continue
             number, energy = calls
             if energy:
-                rates.setdefault(self._count(tap, unit=False), []).append((0, number * energy))
-            field = self._fields.calls.get((tap.level, tap.action))
+                rates.setdefault(self._count(charge, unit=False), []).append((0, number * energy))
+            field = self._fields.calls.get((charge.level, charge.action))
             if field is not None:
-                number *= self._fields.seconds.get((tap.level, tap.action), 1.0)
-                rates.setdefault(self._count(tap, unit=True), []).append((field, number))
+                number *= self._fields.seconds.get((charge.level, charge.action), 1.0)
+                rates.setdefault(self._count(charge, unit=True), []).append((field, number))
         return {
             slot: tuple(SlotCharge(count, tuple(adds)) for count, adds in counts.items())
             for slot, counts in by_slot.items()
         }
 
-    def _child(self, tap: EdgeCharge) -> int:
-        return len(self._slots) if tap.edge.child is None else self._fills[tap.edge.child]
+    def _child(self, charge: EdgeCharge) -> int:
+        return len(self._slots) if charge.edge.child is None else self._fills[charge.edge.child]
 
-    def _reusing(self, tap: EdgeCharge) -> list[_UsedDimension]:
-        """Return the dimensions of the edge whose lanes share values in the eyes of the charge."""
-        if tap.at_child:
+    def _reusing(self, charge: EdgeCharge) -> list[_UsedDimension]:
+        """Return the dimensions between payer and child whose lanes may share a value."""
+        if charge.at_child:
             return []
-        child, tensor = self._child(tap), tap.edge.tensor
+        child, tensor = self._child(charge), charge.edge.tensor
         return [
             s
             for s in self._dims
-            if s.slot < child and s.level > tap.level and tensor in s.dim.may_reuse
+            if s.slot < child and s.level > charge.level and tensor in s.dim.may_reuse
         ]
 
-    def _count(self, tap: EdgeCharge, *, unit: bool) -> ValueCount:
-        access = self._problem.einsum.access(tap.edge.tensor)
-        shared = self._reusing(tap)
-        outer = [s for s in self._dims if unit and s.level <= tap.level]
+    def _count(self, charge: EdgeCharge, *, unit: bool) -> ValueCount:
+        access = self._problem.einsum.access(charge.edge.tensor)
+        shared = self._reusing(charge)
+        outer = [s for s in self._dims if unit and s.level <= charge.level]
         kinds = []
         for v in self._problem.einsum.bounds:
             relevance = access.relevance(v)
-            counts_first_turn = tap.kind == "first" and relevance != "relevant"
+            counts_first_turn = charge.kind == "first" and relevance != "relevant"
             kinds.append(
                 self._kind(
                     v, counts_first_turn, outer + shared if relevance == "irrelevant" else outer
                 )
             )
-        return ValueCount(tap.edge.tensor, tuple(kinds))
+        return ValueCount(charge.edge.tensor, tuple(kinds))
 
     def _kind(self, variable: str, first: bool, busiest: Sequence[_UsedDimension]) -> CountKind:
         lanes = {s.lane for s in busiest if s.most((variable,)) > 1}
@@ -180,59 +180,63 @@ class ChargeCompiler:
         slot is a place of a template (a mapping without loops) for loops, a fill or a reserved
         tile.
         """
-        first = {_place(tap): tap for tap in self._taps if tap.kind == "first"}
-        for tap in self._taps:
-            calls = _calls(self._problem, tap)
-            if tap.kind == "first" or calls is None or calls[0] * calls[1] <= 0:
+        first = {_place(charge): charge for charge in self._edge_charges if charge.kind == "first"}
+        for charge in self._edge_charges:
+            calls = _calls(self._problem, charge)
+            if charge.kind == "first" or calls is None or calls[0] * calls[1] <= 0:
                 continue
-            slot, lanes = self._entry(tap)
-            elided = first.get(_place(tap))
+            slot, lanes = self._entry(charge)
+            elided = first.get(_place(charge))
             first_fills = 0.0 if elided is None else self._most_first(elided)
             if first_fills < float("inf"):
-                yield ChargeBound(slot, tap.edge.tensor, calls[0] * calls[1], lanes, first_fills)
+                yield ChargeBound(slot, charge.edge.tensor, calls[0] * calls[1], lanes, first_fills)
 
-    def _entry(self, tap: EdgeCharge) -> tuple[int, float]:
-        """Return a slot above which the tile bounds the count, and a divisor for that bound.
+    def _entry(self, charge: EdgeCharge) -> tuple[int, float]:
+        """Return (slot, divisor): at least the values above `slot`, divided, are charged.
 
-        Above the outermost lanes that share values: each tile there is visited once at least. At
-        the child otherwise: sharing lanes divide its visits.
+        The slot above the outermost lanes that share values: each tile there is visited once at
+        least. If loops below would repeat visits, the child's slot, divided by the sharing lanes.
         """
-        access = self._problem.einsum.access(tap.edge.tensor)
-        loose = [v for v in self._problem.einsum.bounds if access.relevance(v) == "irrelevant"]
-        sharing = [s for s in self._reusing(tap) if s.most(loose) > 1]
-        child = self._child(tap)
+        access = self._problem.einsum.access(charge.edge.tensor)
+        irrelevant = [v for v in self._problem.einsum.bounds if access.relevance(v) == "irrelevant"]
+        sharing = [s for s in self._reusing(charge) if s.most(irrelevant) > 1]
+        child = self._child(charge)
         if not sharing:
             return child, 1.0
         top = min(s.slot for s in sharing)
         slots_between = self._slots[top:child]
         if any(
-            isinstance(s, TemporalLoops) and set(s.variables) & set(loose) for s in slots_between
+            isinstance(s, TemporalLoops) and set(s.variables) & set(irrelevant)
+            for s in slots_between
         ):
-            return child, float(prod(s.most(loose) for s in sharing))
+            return child, float(prod(s.most(irrelevant) for s in sharing))
         return top, 1.0
 
-    def _most_first(self, tap: EdgeCharge) -> float:
-        """Return an upper bound of first fills: all values, in every lane that is not shared."""
-        access = self._problem.einsum.access(tap.edge.tensor)
+    def _most_first(self, charge: EdgeCharge) -> float:
+        """Return an upper bound of first fills: all values, in every lane that does not share."""
+        access = self._problem.einsum.access(charge.edge.tensor)
         bounds = self._problem.einsum.bounds
         if any(access.relevance(v) == "partial" for v in bounds):
             return float("inf")
-        loose = [v for v in bounds if access.relevance(v) == "irrelevant"]
-        shared = self._reusing(tap)
-        child = self._child(tap)
-        lanes = [s.most(loose) for s in self._dims if s.slot < child and s not in shared]
+        irrelevant = [v for v in bounds if access.relevance(v) == "irrelevant"]
+        shared = self._reusing(charge)
+        child = self._child(charge)
+        lanes = [s.most(irrelevant) for s in self._dims if s.slot < child and s not in shared]
         return float(prod(lanes) * access.tile_size(bounds))
 
 
-def _place(tap: EdgeCharge) -> tuple[object, ...]:
-    return tap.edge, tap.level, tap.action, tap.at_child
+def _place(charge: EdgeCharge) -> tuple[object, ...]:
+    return charge.edge, charge.level, charge.action, charge.at_child
 
 
-def _calls(problem: Problem, tap: EdgeCharge) -> tuple[float, float] | None:
-    """Return the calls that one value of a tap makes (signed), and the energy of a call."""
-    component = problem.components[tap.level]
-    action = next((a for a in component.actions if a.name == tap.action), None)
+def _calls(problem: Problem, charge: EdgeCharge) -> tuple[float, float] | None:
+    """Return (calls per value, joules per call) of a charge; None without such an action.
+
+    The calls are negative for what is saved.
+    """
+    component = problem.components[charge.level]
+    action = next((a for a in component.actions if a.name == charge.action), None)
     if action is None:
         return None
-    values = action.values_per_action[tap.edge.tensor] * values_per_move(problem, tap)
-    return float(tap.sign * component.actions_scale / values), float(action.energy)
+    values = action.values_per_action[charge.edge.tensor] * values_per_move(problem, charge)
+    return float(charge.sign * component.actions_scale / values), float(action.energy)

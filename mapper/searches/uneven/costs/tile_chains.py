@@ -1,8 +1,7 @@
 """The states of one rank variable on the way down a template (imperfect.md §5.1).
 
-A state is the nominal tile, whether an uneven loop may still come, and per `Kind` of count the
-tiles that are visited: `full` of the nominal size and `odd` of a smaller `remainder`. Loops cut
-them as
+A state is the nominal tile, whether an uneven loop may still come, and per `CountKind` the tiles
+that are visited: `full` of the nominal size and `odd` of a smaller `remainder`. Loops cut them as
 Theorem 1 says; since every loop below an uneven one divides evenly, there are never more sizes.
 """
 
@@ -198,7 +197,7 @@ class TileChains:
         return self._intern(tile, may_cut, cut_tile, stats)
 
     def _head(self, state: int) -> tuple[int, bool, int]:
-        """Return the tile, whether an uneven loop may still come, and the tile that one has cut."""
+        """Return (tile size, whether an uneven loop may still come, tile size that one has cut)."""
         tile, may_cut, cut_tile = self._rows[state][:3]
         return int(tile), bool(may_cut), int(cut_tile)
 
@@ -268,7 +267,12 @@ class TileChains:
     def _cut_tiles(
         self, stat: TileCounts, tile: int, below: int, *, largest_only: bool
     ) -> TileCounts:
-        """Return the counts below a loop: all pieces of the tiles visited, or one piece of each."""
+        """Return the counts of tiles below a loop from those above it.
+
+        `tile`, `below`: nominal sizes above and below. `largest_only`: one piece of each tile
+        counts, the largest; else all pieces. Example: 2 full tiles of 10 cut to 4: 4 full and 2 odd
+        of 2 values.
+        """
         full, odd, odd_tile = stat
         if full + odd == 0:  # forgotten
             return stat

@@ -117,7 +117,10 @@ def least_moved(
 
 
 def _linear(form: Affine, bounds: dict[str, int], tiles: dict[str, Floats]) -> Floats:
-    """Return the positions of one expression over all visits of `tiles` tiles of each variable."""
+    """Return the positions that one index expression covers, summed over all visits.
+
+    `tiles`: number of tiles of each variable.
+    """
     total = form.point_extent * _times(tiles, None)
     for name, factor in form.terms:
         total = total + abs(factor) * (bounds[name] - tiles[name]) * _times(tiles, name)

@@ -1,9 +1,10 @@
-"""The costs of uneven tiles on networks: the counts of mapper/model/messages.py, state by state.
+"""Count the hops and link loads of uneven tiles on networks, state by state.
 
-A spatial loop below a network hands the tiles of its variable from the first lane to the others.
-The total distance follows from the tiles above and below the loop: of f full tiles and one of r
-values, lane i is i strides away. The other variables have the tiles of that moment: those that the
-slot distributes before have their new tiles, the others the tiles above the slot.
+These are the counts of mapper/model/messages.py. A spatial loop below a network hands the tiles of
+its variable from the first lane to the others. The total distance follows from the tiles above and
+below the loop: of f full tiles and one of r values, lane i is i strides away. The other variables
+have the tiles of that moment: those that the slot distributes before have their new tiles, the
+others the tiles above the slot.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ def crossings_of(
 
 
 def _distance_takes_time(network: Component) -> bool:
-    """Tell whether the time of a network depends on the longest path, by probing it."""
+    """Tell whether a network's time depends on its longest path, by random probes of its rule."""
     if network.latency is None:
         return False
     for hops in (0.0, 1.0, 1e6):
@@ -102,7 +103,7 @@ def _distance_takes_time(network: Component) -> bool:
 
 
 def _refuse_twice(problem: Problem, dims: Sequence[Slot]) -> None:
-    """Refuse an uneven variable that two dimensions below a network distribute."""
+    """Raise UnsupportedFeature if two dimensions below a network distribute one uneven variable."""
     distributed = [
         v
         for loops in dims
@@ -211,7 +212,7 @@ class UnevenMessages:
         states: SlotStates,
         fields: Floats,
     ) -> None:
-        """Add the costs of one tensor at one loop."""
+        """Add the hops and loads of one tensor at one spatial loop to `fields` of labels."""
         hops = self._sent(crossing, loop, states, [ALL] * len(self._names))
         fields[:, 0] += crossing.rate * hops(_distances(crossing, loop))
         if crossing.link_field is not None and step_kinds is not None:
@@ -227,7 +228,7 @@ class UnevenMessages:
     def _loops(
         self, dimension: SpatialLoops, states_above: Ints, states_below: Ints
     ) -> Iterator[_LaneLoop]:
-        """Return the loops of a slot, outermost first: in the order of its variables."""
+        """Return the spatial loops of a slot, outermost first, in the order of its variables."""
         variables = [self._names.index(v) for v in dimension.variables]
         lanes = {
             v: -(-self._tile(states_above, v) // self._tile(states_below, v)) for v in variables
@@ -249,7 +250,10 @@ class UnevenMessages:
         states: SlotStates,
         kinds: Sequence[CountKind],
     ) -> Callable[[_LaneWeights], Floats]:
-        """Return the function that counts the values of all visits, each lane with its weight."""
+        """Return a function that counts the values sent through a loop, each lane with a weight.
+
+        Over all visits; `kinds`: which tiles of each variable count.
+        """
         current, below = states
         columns = [self._chains[v].column(kind) for v, kind in enumerate(kinds)]
         variable = self._names[loop.variable]
@@ -283,9 +287,9 @@ class UnevenMessages:
 
 @dataclass(frozen=True, slots=True)
 class _LaneWeights:
-    """The weights of lanes, e.g. their distances from the first lane.
+    """Weights of lanes, such as their distances in links from the first lane.
 
-    `apart(n)`: the sum over n lanes, and the weight of the lane after them; `together(n)`: the
+    `apart(n)`: (sum over the first n lanes, weight of the lane after them); `together(n)`: the
     weight of n lanes that share their values.
     """
 
@@ -294,7 +298,7 @@ class _LaneWeights:
 
 
 def _distances(crossing: LaneCrossing, loop: _LaneLoop) -> _LaneWeights:
-    """Weigh a lane by the links from the first one to it; shared values pass each link once."""
+    """Return, as weights, the links from the first lane; shared values pass each link once."""
     if crossing.switch:
         return _LaneWeights(FIRST_LINK.apart, lambda lanes: lanes - 1)
     stride = loop.stride.astype(np.float64)
@@ -311,13 +315,16 @@ FIRST_LINK = _LaneWeights(
 
 
 def _visits(column: StateColumn, states: Ints) -> list[CountedSize]:
-    """Return the number and the size of the full and the odd tiles visited."""
+    """Return (number, size in values) of the full and of the odd tiles visited, per label."""
     full = (column.full[states], column.tile[states].astype(np.float64))
     return [full, (column.odd[states], column.remainder[states])]
 
 
 def _apart(visits: CountedSize, tile: Floats, weights: _LaneWeights) -> list[CountedSize]:
-    """Return the tiles of the lanes, each as often as its lane weighs."""
+    """Return the tiles that lanes get from the tiles visited, each times its lane's weight.
+
+    `tile`: nominal size in one lane.
+    """
     often, size = visits
     lanes, remainder = np.divmod(size, tile)
     full_weight, last_weight = weights.apart(lanes)
@@ -325,7 +332,7 @@ def _apart(visits: CountedSize, tile: Floats, weights: _LaneWeights) -> list[Cou
 
 
 def _together(visits: CountedSize, tile: Floats, weights: _LaneWeights) -> list[CountedSize]:
-    """Return the same where every lane has the values of the first."""
+    """Return the tiles if all lanes get the values of the first, times the weight of the lanes."""
     often, size = visits
     return [(often * weights.together(np.ceil(size / tile)), tile)]
 
