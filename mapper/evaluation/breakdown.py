@@ -183,7 +183,7 @@ def _share_of_time(score: Score, seconds: float) -> float | None:
 
 
 def _tensors_moved(score: Score) -> list[TensorCosts]:
-    """Return the costs of each tensor, in the order of the score."""
+    """Return the costs of moving each tensor, in the order of the score."""
     energy: dict[str, float] = {}
     for key, joules in score.energy_by.items():
         if (tensor := _tensor(key)) is not None:

@@ -28,7 +28,7 @@ class BreakdownTable:
     rows: tuple[tuple[str, ...], ...]
 
     def text(self, most: int | None = None) -> list[str]:
-        """Return the table as lines of text; rows beyond `most` are counted, not shown."""
+        """Return the table as lines of text; of rows beyond `most` only the number is told."""
         shown = self.rows if most is None or len(self.rows) <= most + 1 else self.rows[:most]
         rest = len(self.rows) - len(shown)
         lines = [self.title, *text_table([self.head, *shown], self.align, "  ")]
@@ -92,7 +92,7 @@ def _by_tensor(costs: Breakdown, score: Score) -> BreakdownTable:
 
 
 def _columns(costs: Breakdown) -> list[tuple[str, str]]:
-    """Return the pairs (component, action) that move tensors, from the top of the architecture."""
+    """Return (component, action) of each action that moves tensors, outermost component first."""
     used = {
         (component, action): None
         for each in costs.tensors
@@ -126,7 +126,7 @@ def _idle(einsums: Sequence[EinsumCosts]) -> bool:
 
 
 def _lanes(einsum: EinsumCosts) -> str:
-    """Return the dimensions that are not used as a whole, with their used share."""
+    """Return as text the dimensions of which not all lanes are used, with the used share."""
     idle = [
         f"{name.replace('/', '.')} {_percent(share)}"
         for name, share in einsum.lanes.items()

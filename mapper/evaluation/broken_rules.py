@@ -58,14 +58,14 @@ def broken_rules(
 
 @dataclass(frozen=True, slots=True)
 class _LoopAbove:
-    """A loop of the Einsum with the turns that it takes."""
+    """A loop of the Einsum, with its number of iterations."""
 
     loop: ScheduledLoop
     turns: int
 
 
 class _EinsumRules:
-    """The rules of one path of components, and what one Einsum does there."""
+    """Checks the rules of one path of components against what one Einsum does there."""
 
     def __init__(
         self, schedule: EinsumSchedule, einsum: Einsum, flat: FlatArch, conventions: Conventions
@@ -118,7 +118,11 @@ class _EinsumRules:
             yield self._says("back", name, f"{tensor} is held above it, too")
 
     def _needed(self, component: TensorHolder, outside: frozenset[str]) -> frozenset[str]:
-        """Return the tensors that a component must hold if it is to keep them."""
+        """Return the tensors to which a component's `keep` and `back` apply.
+
+        Of a Toll those held further out (`outside`); of a copy Einsum none where conventions end it
+        at the deepest outermost holder.
+        """
         if self._einsum.is_copy and not self._conventions.copies_hold_below_backing:
             return frozenset()  # a copy ends at the memory that backs its last tensor
         tensors = frozenset(self._einsum.tensors)
@@ -195,7 +199,7 @@ class _EinsumRules:
     def _repeating(
         self, rule: str, component: str, tensor: str, loops: list[_LoopAbove]
     ) -> Iterator[str]:
-        """Yield a sentence for the first loop that moves a tensor again."""
+        """Yield a sentence for the first of these loops that moves a tensor against `rule`."""
         access = self._einsum.access(tensor)
         for above in loops:
             loop = above.loop
@@ -226,7 +230,7 @@ class _EinsumRules:
                 yield self._says("min_usage", label, text)
 
     def _lanes_of(self, component: str, dim: str) -> dict[str, int]:
-        """Return the lanes of one dimension over each rank variable."""
+        """Return how many lanes of one dimension each rank variable takes."""
         lanes = dict.fromkeys(self._einsum.bounds, 1)
         for above in self._loops:
             loop = above.loop

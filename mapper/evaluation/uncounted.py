@@ -1,4 +1,4 @@
-"""What the numbers of a score leave out because the architecture file does not say it."""
+"""Say which costs a score leaves out because the architecture file does not state them."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def evaluate(
 
 
 def _moved_in_between(arch: Arch, workload: Workload) -> str:
-    """Say who takes a mapping of several Einsums whose elements exchange what they computed."""
+    """Return what to use if elements of a grid exchange tensors between Einsums; else ""."""
     if len(workload.einsums) == 1:
         return ""
     try:

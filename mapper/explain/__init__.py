@@ -1,1 +1,1 @@
-"""Say why: which constraints conflict, what a constraint costs, what a mapspace loses to each."""
+"""Explain: which constraints conflict, what one costs, how many mappings each one excludes."""

@@ -1,4 +1,4 @@
-"""Decide whether a template has a mapping when the holders of a memory stand apart.
+"""Decide whether a template has a mapping if other holders stand between those of a memory.
 
 One number of bits per state does not suffice then: the search keeps vectors of bits in use, one
 number per memory, without the dominated ones.
@@ -48,7 +48,10 @@ def reach_apart(points: Points, check: Callable[[], None]) -> Tiles | None:
 
 
 def _is_dominated(undominated: list[_Used], used: _Used) -> bool:
-    """Tell whether earlier bits in use dominate `used`; else add it to them."""
+    """Tell whether some earlier bits in use are nowhere above `used`.
+
+    If not, add `used` to them.
+    """
     if any(all(a <= b for a, b in zip(earlier, used, strict=True)) for earlier in undominated):
         return True
     undominated.append(used)

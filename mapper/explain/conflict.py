@@ -73,9 +73,9 @@ def _smallest(constraints: Sequence[MappingConstraint], feasible: Feasible) -> C
 def _irreducible(
     constraints: Sequence[MappingConstraint], needed: Active, feasible: Feasible
 ) -> Active:
-    """Return an irreducible set of `constraints` that conflicts with `needed`, half by half.
+    """Return a minimal set of constraints that conflicts together with `needed`, half by half.
 
-    All of them together do (Junker, "QuickXplain", AAAI 2004).
+    All of them together with `needed` conflict (Junker, "QuickXplain", AAAI 2004).
     """
     if not constraints or not feasible(needed):
         return frozenset()
@@ -96,7 +96,10 @@ def _grown(constraints: Sequence[MappingConstraint], start: Active, feasible: Fe
 
 
 def _shrunk(constraints: Sequence[MappingConstraint], feasible: Feasible) -> Conflict:
-    """Drop constraints one by one while the rest conflicts; what the work does not allow stays."""
+    """Drop constraints one by one as long as the rest conflicts.
+
+    "irreducible" if all were tried, "unreduced" if the work allowed ended before.
+    """
     conflicting = frozenset(constraints)
     decided = True
     for c in constraints:
@@ -109,7 +112,10 @@ def _shrunk(constraints: Sequence[MappingConstraint], feasible: Feasible) -> Con
 
 
 def _hitting_set(constraints: Sequence[MappingConstraint], sets: Sequence[Active]) -> Active | None:
-    """Return the smallest set that meets all `sets`, the first in file order; None: too many."""
+    """Return the smallest set of constraints that meets all `sets`.
+
+    None if the search is too large. Of several the first in file order.
+    """
     forced = frozenset(next(iter(s)) for s in sets if len(s) == 1)
     unmet = [s for s in sets if not s & forced]
     relevant = frozenset[MappingConstraint]().union(*unmet)
@@ -123,7 +129,7 @@ def _hitting_set(constraints: Sequence[MappingConstraint], sets: Sequence[Active
 def _subsets_by_size(
     constraints: Sequence[MappingConstraint],
 ) -> Iterator[tuple[MappingConstraint, ...]]:
-    """Yield all subsets, small ones first, of one size in file order."""
+    """Yield all subsets, smaller ones first, those of one size in file order."""
     for count in range(len(constraints) + 1):
         yield from combinations(constraints, count)
 

@@ -292,7 +292,7 @@ def _of_order(
 
 
 def _seen(component: TensorHolder, einsum: Einsum) -> list[PlacementRules]:
-    """Return the rules if the memories above keep nothing, all tensors, or one tensor each.
+    """Return a component's rules for some cases: memories above keep nothing, all, or one tensor.
 
     These show which tensors a rule can concern; a superfluous constraint has no effect.
     """

@@ -42,7 +42,7 @@ class FoundMapping:
 
 
 def _no_check(_: float) -> None:
-    """Let the search continue."""
+    """Do nothing: the default for `check`, by which the search never ends early."""
 
 
 @dataclass
@@ -117,7 +117,7 @@ class Existence:
         return None
 
     def _share_lanes(self, problem: Problem) -> None:
-        """Take over the lanes of an earlier problem with the same dimensions."""
+        """Give a problem the spatial choices found for an earlier one with the same dimensions."""
         dims = tuple((component.name, component.spatial) for component in problem.components)
         for dim in (dim for component in problem.components for dim in component.spatial):
             counts = (
@@ -136,7 +136,7 @@ class Existence:
 
 
 def _has_tiles(problem: Problem, placement: Placement, lattice: Lattice) -> bool:
-    """Tell whether some tile keeps the tile_shape of each memory that holds something."""
+    """Tell whether some tile shape keeps the tile_shape rules of all memories in use."""
     if problem.uneven or not problem.conventions.honours_tile_shape:
         return True
     memories = {c.name for c in problem.components if isinstance(c, Memory)}

@@ -108,7 +108,7 @@ def explain_infeasible(subject: ConstrainedEinsum) -> Explanation | None:
 
 
 def _conflicts(subject: ConstrainedEinsum) -> Iterator[Conflict]:
-    """Yield the smallest conflict, then the smallest one among the remaining constraints."""
+    """Yield the smallest conflict, then the smallest one among constraints not yet in any."""
     remaining = subject.constraints
     while remaining and not _known_feasible(subject, frozenset(remaining)):
         conflict = find_conflict(remaining, subject.feasible)
@@ -192,7 +192,7 @@ def no_mapping(subject: ConstrainedEinsum) -> NoFeasibleMapping:
 
 
 def _left_out(subject: ConstrainedEinsum, explanation: Explanation) -> Iterator[str]:
-    """Name the exchanged tensors that the least size of a memory does not count."""
+    """Yield a line naming exchanged tensors that a memory's least size does not count."""
     blamed = [c for conflict in explanation.conflicts for c in conflict.constraints]
     uncounted = subject.exchanged - {c.tensor for c in blamed}
     if uncounted and any(c.kind == "size" for c in blamed):
@@ -201,7 +201,7 @@ def _left_out(subject: ConstrainedEinsum, explanation: Explanation) -> Iterator[
 
 
 def _not_told_apart(subject: ConstrainedEinsum, explanation: Explanation) -> Iterator[str]:
-    """Say so if a workload does not say which of two tensors `weight` stands for."""
+    """Yield a line if the workload does not say which of two tensors `weight` stands for."""
     renames = subject.einsum.renames
     weights = renames.get("weight", frozenset())
     blamed = {c.tensor for conflict in explanation.conflicts for c in conflict.constraints}

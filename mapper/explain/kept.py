@@ -1,4 +1,4 @@
-"""Why a tensor is not kept in a memory: the cost of keeping it there, or the rules against it."""
+"""Explain why a tensor is not kept in a memory: what keeping it costs, or which rules forbid it."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def _holder(arch: Arch, memory: str) -> Node:
 
 
 def _forced(arch: Arch, node: Node, tensor: str) -> Arch:
-    """Return the architecture whose `node` must keep one tensor more."""
+    """Return the architecture in which the memory at `node` must keep one more tensor."""
     assert isinstance(node.spec, HolderSpec)
     rules: TensorsSpec = node.spec.tensors
     may = "All" if rules.keep is None else "Nothing"
@@ -173,7 +173,7 @@ def _forced(arch: Arch, node: Node, tensor: str) -> Arch:
 def _forbidding(
     arch: Arch, workload: Workload, users: Sequence[Einsum], tensor: str, memory: str
 ) -> list[MappingConstraint]:
-    """Return the rules that keep the tensor out, each once."""
+    """Return the constraints that forbid keeping the tensor in the memory, each once."""
     forbidding: dict[str, MappingConstraint] = {}
     for einsum in users:
         for c in ConstrainedEinsum(arch, workload, einsum).constraints:
@@ -191,7 +191,10 @@ def _keeps(mapping: Mapping, tensor: str, memory: str, users: Sequence[Einsum]) 
 
 
 def _holding(nodes: Sequence[Step], tensor: str, memory: str, is_held: bool = False) -> set[str]:
-    """Return the Einsums below a holder of the tensor in the memory."""
+    """Return the Einsums whose path passes a holder of the tensor in the memory.
+
+    `is_held`: such a holder stands above `nodes`.
+    """
     names: set[str] = set()
     for node in nodes:
         if isinstance(node, Storage) and node.component == memory and tensor in node.tensors:

@@ -1,4 +1,4 @@
-"""The size of a mapspace, with and without each constraint."""
+"""Report the size of a mapspace with and without each constraint of the architecture."""
 
 from __future__ import annotations
 

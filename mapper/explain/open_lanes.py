@@ -1,4 +1,4 @@
-"""Decide whether a template has a mapping when its tiles depend on lanes that are not chosen yet.
+"""Decide whether a template has a mapping if tiles depend on lanes that are chosen further out.
 
 The dynamic program over labels decides, with labels that differ in their bits in use only; no list
 of all choices of lanes is made.

@@ -34,7 +34,7 @@ Tiles = tuple[Tile, ...]
 
 
 def _no_check() -> None:
-    """Let the search continue."""
+    """Do nothing: the default for `check`, by which the search never ends early."""
 
 
 def first_mapping(
@@ -87,12 +87,12 @@ def reach(
 
 
 def _has_dead_dimension(slots: Sequence[Slot]) -> bool:
-    """Tell whether some dimension has no spatial choice."""
+    """Tell whether some dimension has no legal choice of lanes."""
     return any(isinstance(slot, SpatialLoops) and not slot.choices for slot in slots)
 
 
 def _has_open_dimension(slots: Sequence[Slot]) -> bool:
-    """Tell whether what some holder reserves depends on lanes that are still to be chosen."""
+    """Tell whether some reservation depends on lanes that are still to be chosen."""
     return any(isinstance(slot, Reservation) and slot.open_dims for slot in slots)
 
 
@@ -125,7 +125,7 @@ def _reservations_in(memory: str, slots: Sequence[Slot]) -> dict[int, Reservatio
 
 
 def _first_loop(slots: Sequence[Slot]) -> int:
-    """Return the number of the first slot of loops or lanes, that of slots if there is none."""
+    """Return the number of the first slot of loops, temporal or spatial; len(slots) without any."""
     loops = (i for i, s in enumerate(slots) if isinstance(s, TemporalLoops | SpatialLoops))
     return next(loops, len(slots))
 
@@ -136,7 +136,10 @@ def _bits(problem: Problem, slot: Reservation, tile: Tile) -> float:
 
 
 def _loose(slots: Sequence[Slot], sizes: dict[str, float]) -> list[tuple[int, Reservation]]:
-    """Return the reservations below the first loop or lane, in memories that can overflow."""
+    """Return the reservations whose tiles vary: below a loop, in memories that can overflow.
+
+    With their slot numbers. `sizes`: bits left in these memories.
+    """
     first_loop = _first_loop(slots)
     return [
         (i, s)
@@ -146,7 +149,7 @@ def _loose(slots: Sequence[Slot], sizes: dict[str, float]) -> list[tuple[int, Re
 
 
 def _smallest_fit(problem: Problem, slots: Sequence[Slot], sizes: dict[str, float]) -> bool:
-    """Tell whether the smallest tiles that the slots can leave fit all memories."""
+    """Tell whether even the smallest tile above each reservation fits its memory."""
     tiles = _smallest_tiles(problem, slots)
     smallest_bits = dict.fromkeys(sizes, 0.0)
     for index, slot in _loose(slots, sizes):
@@ -171,9 +174,9 @@ def _smallest_tiles(problem: Problem, slots: Sequence[Slot]) -> list[Tile]:
 
 
 def _last_together(loose: Mapping[int, Reservation]) -> dict[int, Reservation]:
-    """Return the last consecutive reservations of each memory.
+    """Return, per memory, its last reservations with none of another memory in between.
 
-    Reservations above those of another memory go if their memory has more of them below.
+    `loose`: reservations by slot. Those further up are left out.
     """
     grouped: dict[int, Reservation] = {}
     closed: set[str] = set()
@@ -190,7 +193,7 @@ def _last_together(loose: Mapping[int, Reservation]) -> dict[int, Reservation]:
 def _together(
     points: Points, loose: Mapping[int, Reservation], sizes: Mapping[str, float]
 ) -> Tiles | None:
-    """Return tiles under which the reservations `loose` fit; None if there are none.
+    """Return tiles below each slot with which the reservations `loose` fit; None if there are none.
 
     The reservations of a memory must be consecutive.
     """
@@ -250,7 +253,7 @@ def _over_lanes(lattice: Lattice, loops: SpatialLoops, need: Need) -> Need:
 
 
 def _traced(points: Points, lattice: Lattice, needs_below: list[Need]) -> Tiles:
-    """Return the tiles of a walk from the outermost slot down, always to the least bits needed."""
+    """Return the tile below each slot, going down by the fewest bits needed below."""
     state, tiles = lattice.size - 1, []
     for index, slot in enumerate(points.slots):
         need = needs_below[len(points.slots) - 1 - index]

@@ -105,7 +105,7 @@ def _fits_with(
 
 
 def _unit(subject: ConstrainedEinsum, constraint: MappingConstraint) -> Fraction:
-    """Return a common measure of all bit widths: bits in use are a multiple of it."""
+    """Return a number of bits of which all possible bits in use are multiples."""
     memory = _component(subject, constraint)
     assert isinstance(memory, Memory)
     widths = {access.bits_per_value for access in subject.einsum.accesses}
@@ -131,7 +131,10 @@ _Try = tuple[float, float, Edit]  # relative change, the number, the edit
 def _first(
     subject: ConstrainedEinsum, constraint: MappingConstraint, active: Active, tries: Iterator[_Try]
 ) -> Relaxation:
-    """Return the first change of `tries` that helps; else the constraint is lifted."""
+    """Return the first change of `tries` that makes a mapping possible.
+
+    Else removing the constraint.
+    """
     for change, value, edit in tries:
         if subject.fits(subject.spaces(active, {constraint: edit})):
             name = "" if constraint.kind == "fanout" else ".value"
@@ -149,7 +152,10 @@ def _fanouts(subject: ConstrainedEinsum, constraint: MappingConstraint) -> Itera
 
 
 def _values(subject: ConstrainedEinsum, constraint: MappingConstraint) -> Iterator[_Try]:
-    """Yield other values of a comparison, the nearest first: extents or their products."""
+    """Yield other numbers for a comparison with their edits, the nearest first.
+
+    Numbers are extents of tiles or lanes, or their products.
+    """
     bound = _comparison(subject, constraint)
     extents = [n for v, n in subject.einsum.bounds.items() if v in bound.rank_variables]
     if bound.operator.startswith("product"):
@@ -206,7 +212,7 @@ def _comparison(subject: ConstrainedEinsum, constraint: MappingConstraint) -> Co
 
 
 def _written(constraint: MappingConstraint, bound: Comparison) -> Edit:
-    """Return the edit that replaces a comparison."""
+    """Return the edit that replaces the constraint's comparison by `bound`."""
     index = int(constraint.steps[-1])
 
     def put(bounds: tuple[Comparison, ...]) -> tuple[Comparison, ...]:

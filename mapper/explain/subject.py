@@ -78,10 +78,10 @@ class ConstrainedEinsum:
         return self._all
 
     def _waived(self, constraint: MappingConstraint) -> bool:
-        """Tell whether fusion may waive a constraint on where an exchanged tensor is held first.
+        """Tell whether fusion may waive a constraint on an exchanged tensor's first holder.
 
-        A memory that keeps the tensor in any case is not waived: fused or not, a tile lies there.
-        The outermost memory may then hold less, so its size is waived.
+        A memory that keeps the tensor in any case is not waived: fused or not, a tile is there. The
+        outermost memory may then hold less, so its size is waived.
         """
         if constraint.kind == "size" and self.exchanged:
             return constraint.component in self._outermost
@@ -91,7 +91,7 @@ class ConstrainedEinsum:
 
     @cached_property
     def _memories(self) -> list[list[Memory]]:
-        """The memories on the way to each Compute, outermost first."""
+        """The memories on the path to each Compute, outermost first."""
         return [
             [c for c in flat.components if isinstance(c, Memory)]
             for flat in self.flats(frozenset())
@@ -135,7 +135,10 @@ class ConstrainedEinsum:
             yield MappingConstraint("unfused", "", (), tensor, text)
 
     def _disabled(self) -> list[str]:
-        """Return the components that `enabled` removes from the path to every Compute."""
+        """Return the components that their `enabled` rule removes from the Einsum's paths.
+
+        If no path is left, the Computes with such a rule.
+        """
         leaves = self.arch.leaves()
         flats = self.flats(frozenset())
         if flats:
@@ -200,7 +203,10 @@ class ConstrainedEinsum:
     def _edited_path(
         self, flat: FlatArch, enabled: frozenset[str], edits_of: Mapping[str, list[Edit]]
     ) -> FlatArch:
-        """Return a path with its components edited, and those `enabled` without constraints."""
+        """Return a path with edited components.
+
+        Those `enabled` against the file have no constraints. `edits_of`: edits by component.
+        """
         components: list[Component] = []
         for component in flat.components:
             edits = edits_of.get(component.name, ())

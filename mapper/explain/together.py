@@ -93,7 +93,7 @@ def _is_vague(conflict: Conflict) -> bool:
 
 
 class _WorkloadConflict:
-    """The whole workload with constraints that can be lifted, tried by searching it."""
+    """Finds which constraints conflict for the whole workload, by searches without some of them."""
 
     def __init__(self, request: Request, subjects: list[ConstrainedEinsum]) -> None:
         self._request = request
@@ -111,10 +111,10 @@ class _WorkloadConflict:
         self._unknown: set[Active] = set()
 
     def _conflict(self) -> Conflict | None:
-        """Return the smallest conflict; first with the may_keep of finite memories unchanged.
+        """Return the smallest set of conflicting constraints.
 
-        Searches without these rules take long. A conflict under them that is a conflict without
-        them, too, is the smallest.
+        First the `may_keep` rules of finite memories are kept, because searches without them take
+        long. A conflict found so that is one without these rules, too, is the smallest.
         """
         ends = {name for name, size in self._sizes.items() if size < inf}
         fixed = {c for c in self._constraints if c.kind == "may_keep" and c.component in ends}
@@ -150,7 +150,10 @@ class _WorkloadConflict:
         )
 
     def _helps(self, blamed: tuple[MappingConstraint, ...]) -> Iterator[str]:
-        """Yield single changes that help; each memory gets one search, other slow ones none."""
+        """Yield texts of single changes that help; each memory is searched once.
+
+        Changes that need other long searches are not tried.
+        """
         everything = frozenset(self._constraints)
         for c in blamed:
             if c.kind == "size":
@@ -160,7 +163,7 @@ class _WorkloadConflict:
                     yield self._help(c)
 
     def _help(self, constraint: MappingConstraint) -> str:
-        """Return what to write instead of a constraint whose lifting helps."""
+        """Return in words what to write instead of a constraint whose removal helps."""
         if constraint.kind != "size":
             with_or_out = "with {} too" if constraint.kind == "may_keep" else "without {}"
             return f"{constraint.path}: {with_or_out.format(constraint.tensor)}"
@@ -183,7 +186,7 @@ class _WorkloadConflict:
         return high
 
     def _plenty(self) -> int:
-        """Return more bits than all tensors of the workload need at once."""
+        """Return a number of bits that is more than all tensors of the workload need at once."""
         total = 0.0
         for einsum in self._request.workload.einsums:
             for access in einsum.accesses:
@@ -208,7 +211,10 @@ class _WorkloadConflict:
         return self._known[active]
 
     def _looked_up(self, active: Active) -> bool | None:
-        """Decide by the Einsums one by one, which is fast, before searching the whole workload."""
+        """Return whether the constraints can be kept, if that follows from single Einsums.
+
+        Else None.
+        """
         lifted = frozenset(self._constraints) - active
         if any(not self._alone(subject, lifted) for subject in self._subjects):
             return False
@@ -235,7 +241,7 @@ class _WorkloadConflict:
         return True
 
     def _lifted(self, constraints: list[MappingConstraint]) -> Arch:
-        """Write the architecture without some constraints."""
+        """Return the architecture without some constraints."""
         changes: dict[str, object] = {}
         for c in constraints:
             if c.kind == "size":

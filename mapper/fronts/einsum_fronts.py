@@ -173,7 +173,7 @@ class FeasibleSpaceRecorder:
 
 
 def _renamed_front(solved: _SpaceFront, space: Mapspace, measures: FrontMetrics) -> MapspaceFront:
-    """Rename a solution; the model scores it again."""
+    """Return the front of an equal mapspace under this one's names, with scores by the model."""
     source, front = solved
     if source is space:
         return front

@@ -117,7 +117,7 @@ def least_of_einsums(request: Request, einsums: Sequence[Einsum]) -> SearchResul
 
 
 def _least_together(fronts: Sequence[EinsumFront], formula: ObjectiveFormula) -> float:
-    """Return a bound of the formula over unfused mappings that needs no search."""
+    """Return a lower bound of the formula over unfused mappings, from the placements alone."""
     energy = latency = 0.0
     for front in fronts:
         bounds = [least_costs(space, space.placements) for space in front.spaces]
@@ -192,7 +192,10 @@ def pareto_mappings(
 def _combined(
     request: Request, measures: FrontMetrics, fronts: Sequence[EinsumFront]
 ) -> list[ScoredMapping]:
-    """Join the points of all Einsums; the model scores each mapping of the workload."""
+    """Join the points of all Einsums, and score each mapping of the workload by the model.
+
+    Raises InternalError if a score differs from the joined row.
+    """
     folded = fold_fronts(fronts, _bits_of_other_einsums(request, measures, fronts))
     mappings: list[ScoredMapping] = []
     for row, choice in zip(folded.rows.tolist(), folded.choices.tolist(), strict=True):
@@ -209,10 +212,10 @@ def _combined(
 def _bits_of_other_einsums(
     request: Request, measures: FrontMetrics, fronts: Sequence[EinsumFront]
 ) -> list[list[float]]:
-    """Return, per Einsum and memory, the bits there of what other Einsums use.
+    """Return, per Einsum and memory, the bits that tensors of other Einsums take there meanwhile.
 
-    Unfused mappings keep what Einsums share whole in the outermost memory, from its first user to
-    its last, in the size of the one that sees most of it and the width of the last one to use it.
+    Unfused mappings keep shared tensors whole in the outermost memory, from the first user to the
+    last, in the size of the one that sees most of it and the width of the last one to use it.
     """
     einsums = request.workload.einsums
     if not measures.memories:
@@ -250,7 +253,7 @@ class _SeenTensor(NamedTuple):
 def _views_in_outermost(
     einsums: Sequence[Einsum], fronts: Sequence[EinsumFront], tensor: str
 ) -> dict[int, _SeenTensor]:
-    """Return a tensor in the outermost memory of its first user, as each user sees it."""
+    """Return a tensor's size in the outermost memory as each user sees it, by user."""
     users = [number for number, einsum in enumerate(einsums) if tensor in einsum.tensors]
     memory = _outermost(fronts[users[0]].spaces[0])
     return {number: _view(fronts[number].spaces[0], tensor, memory) for number in users}
@@ -259,9 +262,10 @@ def _views_in_outermost(
 def _bits_beside_users(
     einsums: Sequence[Einsum], views: Mapping[int, _SeenTensor]
 ) -> Iterator[tuple[int, float]]:
-    """Yield (Einsum, bits) of a tensor there that the Einsum does not count itself.
+    """Yield (Einsum, bits of a tensor in the outermost memory that its own mapping does not count).
 
-    From its first user to its last; a copy counts all. `views`: by the number of the user.
+    For each Einsum from the first user to the last; a copy counts all its tensors itself. `views`:
+    by the number of the user.
     """
     largest, width = max(view.values for view in views.values()), 0.0
     for number in range(min(views), max(views) + 1):

@@ -112,7 +112,10 @@ class FusedFrontSearch:
         self._request.reporter(f"front of fused mappings, {part}")(inf, 0.0)
 
     def _graph_within(self, energy: float, latency: float) -> CompatibilityGraph:
-        """Return the graph of all mappings of at most so much energy and latency; OutOfBudget."""
+        """Return the graph of all mappings of at most so much energy (J) and latency (s).
+
+        Raises OutOfBudget.
+        """
         search = JoinSearch(self._plan.problem, self._budget, cache=self._plan.cache)
         try:
             graph = search.graph_within(energy * (1 + TOLERANCE), latency * (1 + TOLERANCE))
@@ -123,7 +126,7 @@ class FusedFrontSearch:
         return graph
 
     def _inside(self, graph: CompatibilityGraph) -> tuple[list[WholeLabel], bool]:
-        """Return the Pareto set of a graph, or as much of it as the budget allows."""
+        """Return (Pareto set of a graph, True), or (its corners so far, False) without budget."""
         corners: list[WholeLabel] = []
         try:
             hull_corners(lambda value: self._least(graph, value), corners)
@@ -135,7 +138,10 @@ class FusedFrontSearch:
         return labels, True
 
     def _end(self, objective: Objective) -> ScoredMapping | None:
-        """Return the mapping with the least of one metric; None when the budget is over."""
+        """Return the mapping with the least of one metric.
+
+        None if that is not proven in the budget.
+        """
         self._tell(f"its least {objective}")
         optimum = self._optimizer.best(objective, OBJECTIVE_VALUES[objective])
         if optimum.scored is not None:
@@ -243,7 +249,10 @@ class FrontPass:
         return pareto_labels([*self._corners, *labels])
 
     def _covered(self, energy: Floats, latency: Floats) -> NDArray[np.bool_]:
-        """Tell where a corner is nowhere above these two; shape (labels,)."""
+        """Mark the (energy, latency) pairs of labels above or at some known mapping.
+
+        Shape (labels,).
+        """
         if not self._corners:
             return np.zeros(len(energy), np.bool_)
         place = np.searchsorted(self._energies, energy * (1 + NOISE), side="right")

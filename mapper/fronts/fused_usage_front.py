@@ -101,7 +101,7 @@ class FusedUsageFrontSearch:
         return proven if all(copy.is_optimal for copy in copies) else 0.0
 
     def _pass(self, graph: CompatibilityGraph) -> None:
-        """Add the mappings of a graph that no mapping so far covers."""
+        """Add the mappings of a graph that no mapping found before covers."""
         walk = LabelPass(
             graph, LabelColumns(self._plan.problem.capacities, self._usage), self._budget
         )

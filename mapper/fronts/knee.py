@@ -25,7 +25,7 @@ class Column:
         return span if isfinite(span) else 0.0
 
     def share(self, number: int) -> float:
-        """Return how far a value is from the least one, 1 for the greatest."""
+        """Return how far value `number` is from the least: 0 for the least, 1 for the greatest."""
         return (self.values[number] - self.least) / self.span if self.span else 0.0
 
 

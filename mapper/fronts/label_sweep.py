@@ -1,4 +1,4 @@
-"""Pass all labels of a tree of programs that a target may be interested in.
+"""Sweep one mapspace by the dynamic program: offer a target every label that may interest it.
 
 The dynamic program of theory/lattice.md §3 runs with the Pareto sets of labels, at most twice. In
 the first pass labels count as equal when they agree in energy, used bits and lanes: the slowest
@@ -25,7 +25,10 @@ MOST_AT_PRICES = 5_000_000  # labels of a family with prices: more take longer t
 
 
 class _SweepPass(NamedTuple):
-    """One pass: to whom labels are offered, how many fields decide, and bounds of those offered."""
+    """One pass: the target, how many leading fields decide between labels, and bounds so far.
+
+    `bounds`: lower bounds of the labels that were of interest when they arrived.
+    """
 
     target: SweepTarget
     n_deciding: int
@@ -102,7 +105,10 @@ class LabelSweep:
         return np.concatenate(bounds)
 
     def _visit(self, node: ProgramNode, sweep: _SweepPass, path: list[LabelTable]) -> None:
-        """Offer the labels that arrive at `node`, then go on; `path`: the tables down to it."""
+        """Offer the complete labels at `node` to the target, then visit its children.
+
+        `path`: the tables of labels down to it.
+        """
         if node.programs and path[-1].label.shape[0]:
             sweep.bounds.append(self._arrive(node, sweep.target, path))
         for child in self._children(node):
@@ -111,9 +117,10 @@ class LabelSweep:
                 self._visit(child, sweep, [*path, following])
 
     def _children(self, node: ProgramNode) -> list[ProgramNode]:
-        """Return the nodes that follow; of a family the cheapest first: good points drop labels.
+        """Return the nodes that follow; for a family of designs those of the least bound first.
 
-        Which of several equal mappings is kept depends on the order.
+        Good mappings found early drop labels. Which of several equal mappings is kept depends on
+        the order.
         """
         if not self._priced:
             return list(node.children.values())
@@ -136,9 +143,9 @@ class LabelSweep:
         return result
 
     def _bound(self, corners: Floats) -> Floats:
-        """Return the limits as the compiled steps take them (table in kernels.py).
+        """Return the target's corners as the array that compiled steps take (see kernels.py).
 
-        Kept until there are other corners, of which a target makes a new table.
+        Kept until there are other corners.
         """
         known = self._latest
         if known is None or known[0] is not corners or known[1] != self._most_energy:
@@ -174,13 +181,13 @@ class LabelSweep:
         return np.asarray(bounds[hopeful])
 
     def _rows(self, labels: Floats) -> Floats:
-        """Return the exact (energy, latency, used bits …) of complete labels."""
+        """Return rows (energy, latency, used bits …, further energies) of complete labels."""
         latency = self._metrics.all_latencies(labels)
         energy = self._metrics.all_energies(labels, latency)
         return self._with_counts(labels, energy, latency)
 
     def _with_counts(self, labels: Floats, energy: Floats, latency: Floats) -> Floats:
-        """Return rows of energy, latency, all counts of labels, and energies at further prices."""
+        """Return rows of this energy and latency, used bits, and energies at further prices."""
         leakage = (energy - labels[:, 0])[:, np.newaxis]
         energies = labels[:, self._priced] + leakage
         return np.column_stack([energy, latency, labels[:, self._used_bits], energies])

@@ -233,7 +233,7 @@ def least_of_space(space: Mapspace, formula: ObjectiveFormula, budget: Budget) -
 
 
 def _least_of_all(space: Mapspace, formula: ObjectiveFormula) -> float:
-    """Return a bound of the formula that needs no templates."""
+    """Return a lower bound of the formula that needs no templates."""
     times = space.einsum.n_instances
     energy, latency = least_costs(space, space.placements)
     return (
@@ -244,7 +244,10 @@ def _least_of_all(space: Mapspace, formula: ObjectiveFormula) -> float:
 
 
 def _narrowed(sweep: MapspaceSweep, target: FormulaTarget) -> float:
-    """Raise the limit until the best lies below it; return a bound on every value."""
+    """Sweep below rising limits of the formula until the best mapping is at or below the limit.
+
+    Return a lower bound of all values.
+    """
     bound = target.least_value
     for slack in DEEPENING:
         target.limit = target.least_value * (1 + slack) if target.least_value > 0 else inf
@@ -261,10 +264,11 @@ def _narrowed(sweep: MapspaceSweep, target: FormulaTarget) -> float:
 def _deepened(
     sweep: MapspaceSweep, target: FrontTarget, slices: Sequence[float], most_labels: float = inf
 ) -> float:
-    """Sweep mappings of little energy first; return the energy swept to the end.
+    """Sweep mappings of little energy first; return the energy up to which the front is complete.
 
-    `slices`: of energy, relative to the least; once more than `most_labels` labels have been made,
-    the last one follows. Joule of one instance; 0 if not even the first sweep came to its end.
+    `slices`: limits above the least energy, relative; once more than `most_labels` labels have been
+    made, the last one follows. Joule of one instance; 0 if not even the first sweep came to its
+    end.
     """
     least_energy, proven = sweep.lower_bound[0], 0.0
     if not least_energy < inf:
@@ -305,7 +309,7 @@ def verified_points(
 
 
 def _of_instances(row: Sequence[float], times: int, measures: FrontMetrics) -> list[float]:
-    """Return a row of all instances of an Einsum from that of one."""
+    """Return a row of all instances from that of one: energies and latency multiplied."""
     counted = range(2, 2 + len(measures.memories))
     return [value if i in counted else value * times for i, value in enumerate(row)]
 
@@ -323,7 +327,7 @@ def best_points(points: Sequence[FrontPoint], measures: FrontMetrics) -> tuple[F
 
 
 def _confirm(swept: Sequence[float], scored: Sequence[float], mapping: Mapping) -> None:
-    """Raise InternalError where the sweep and the model differ."""
+    """Raise InternalError if the sweep's figures differ from the model's by more than rounding."""
     for a, b in zip(swept, scored, strict=True):
         if not figures_agree(a, b):
             raise InternalError(
@@ -333,7 +337,10 @@ def _confirm(swept: Sequence[float], scored: Sequence[float], mapping: Mapping) 
 
 
 def _enumerated(space: Mapspace, measures: FrontMetrics, budget: Budget) -> MapspaceFront:
-    """Score every mapping of a small mapspace, or the few that matter of a copy."""
+    """Return the front of a small mapspace by scoring every mapping.
+
+    Of a copy the few that matter.
+    """
     began = time.monotonic()
     scorer = MappingScorer(space)
     points: tuple[FrontPoint, ...] = ()
@@ -360,7 +367,10 @@ def _enumerated(space: Mapspace, measures: FrontMetrics, budget: Budget) -> Maps
 def _nothing_missing(
     space: Mapspace, measures: FrontMetrics, points: Sequence[FrontPoint], budget: Budget
 ) -> bool:
-    """Tell whether every mapping of a copy was listed, or one has the least energy and latency."""
+    """Tell whether no point of a copy's front can be missing.
+
+    All distinct mappings were listed, or one has the least energy and the least latency.
+    """
     try:
         if CopyMappings(space, limits=budget).all_distinct is not None:
             return True
@@ -381,7 +391,7 @@ def _listable(space: Mapspace, budget: Budget) -> bool:
 
 
 def _listed(space: Mapspace, budget: Budget) -> Iterable[Mapping]:
-    """Return the mappings to score. OutOfBudget, then or later."""
+    """Return the mappings to score one by one. Raises OutOfBudget, also while they are listed."""
     if space.einsum.is_copy:
         copies = CopyMappings(space, limits=budget)
         return copies.representatives if copies.all_distinct is None else copies.all_distinct
@@ -389,7 +399,7 @@ def _listed(space: Mapspace, budget: Budget) -> Iterable[Mapping]:
 
 
 def _least_listed(space: Mapspace, formula: ObjectiveFormula, budget: Budget) -> MapspaceLeast:
-    """Take the least of what an enumeration leaves."""
+    """Return the least value of a formula by scoring mappings one by one."""
     measures = FrontMetrics(("energy", "latency"), formula.memories)
     front = _enumerated(space, measures, budget)
     if not front.points:

@@ -37,14 +37,14 @@ def undominated(values: Floats) -> Ints:
 
 
 def _covered_by_any_later(rows: Floats) -> NDArray[np.bool_]:
-    """Return for each row what `_covered_by_later` does, all at once."""
+    """Mark the rows for which `_covered_by_later` holds, all at once."""
     limits = rows * (1 + NOISE)
     nowhere_above = np.less_equal(rows[np.newaxis], limits[:, np.newaxis]).all(axis=2)
     return np.asarray(np.triu(nowhere_above, 1).any(axis=1))
 
 
 def _covered_by_later(rows: Floats, number: int) -> bool:
-    """Tell whether a row is beaten by one that is greater in an early column by noise only."""
+    """Tell whether a later row is nowhere above row `number`, up to noise; rows are sorted."""
     limit = rows[number] * (1 + NOISE)
     end = int(np.searchsorted(rows[:, 0], limit[0], side="right"))
     later: Floats = rows[number + 1 : end]

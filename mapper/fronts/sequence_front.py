@@ -61,7 +61,11 @@ def fold_rows(tables: Sequence[Floats]) -> FoldedFronts:
 
 
 def _joined(folded: FoldedFronts, points: Floats) -> tuple[Floats, Ints]:
-    """Join every row with every point, some rows at a time."""
+    """Combine every row with every point, in pieces; keep the rows that no other covers.
+
+    Return the rows and the point numbers of each Einsum. Energy and latency add up, bits take the
+    maximum.
+    """
     step = max(1, MAX_PAIRS // len(points))
     rows, choices = np.zeros((0, folded.rows.shape[1])), np.zeros((0, 1), np.int64)
     choices = np.zeros((0, folded.choices.shape[1] + 1), np.int64)

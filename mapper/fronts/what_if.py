@@ -98,7 +98,10 @@ def in_smaller_memories(
 
 
 def _certificate(result: SearchResult, value: float) -> SearchCertificate:
-    """Return what the front proves of the least value among its points that fit."""
+    """Return what the front proves of the least value among its points that fit.
+
+    "optimal" if the front is proven up to that value; else a bound.
+    """
     proof, known = result.front_proof, result.certificate
     assert proof is not None
     is_proven = proof.whole or (known.objective == "energy" and value <= proof.energy)
@@ -108,7 +111,7 @@ def _certificate(result: SearchResult, value: float) -> SearchCertificate:
 
 
 def _check_front(result: SearchResult, memories: tuple[str, ...]) -> None:
-    """Refuse a front that lacks a metric that the answer depends on."""
+    """Raise TilewrightError if the front lacks a metric that the answer depends on."""
     objective, front = result.certificate.objective, result.front_proof
     costs = ("energy", "latency") if objective == "edp" else (objective,)
     needed = (*costs, *(f"usage.{name}" for name in memories))
@@ -136,9 +139,10 @@ def _least_usage(result: SearchResult, memories: tuple[str, ...]) -> str:
 def _checked_sizes(
     archs: tuple[Arch, Arch], workload: Workload, memories: tuple[str, ...], conventions: str
 ) -> dict[str, float]:
-    """Return the new bits of some memories; refuse what differs by more than smaller sizes.
+    """Return the new sizes of some memories in bits.
 
-    `archs`: before and after.
+    `archs`: before and after. Raises TilewrightError for a larger size, UnsupportedFeature if more
+    than sizes differs.
     """
     bits: dict[str, float] = {}
     for before, after in _components(archs, workload, conventions):
@@ -167,7 +171,7 @@ def _checked_sizes(
 def _components(
     archs: tuple[Arch, Arch], workload: Workload, conventions: str
 ) -> Iterator[tuple[Component, Component]]:
-    """Yield the components on the paths of all Einsums, before and after."""
+    """Yield (component before, component after) for all components on the paths of all Einsums."""
     switch = conventions_called(conventions).switch
     for einsum in workload.einsums:
         paths = [flatten(arch, workload.scope(einsum), switch=switch) for arch in archs]
@@ -177,9 +181,9 @@ def _components(
 
 
 def _changed_fields(before: Component, after: Component) -> list[str]:
-    """Return the fields in which two components of a type differ by more than their size and area.
+    """Return the fields in which two components of a type differ, besides size and area.
 
-    Rules that name a size are among them, as `tensors`.
+    "tensors" is among them if its rules name a size.
     """
     names = [each.name for each in fields(before) if each.name not in _MAY_DIFFER]
     changed = [name for name in names if getattr(before, name) != getattr(after, name)]

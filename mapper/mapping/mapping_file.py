@@ -104,7 +104,10 @@ def _list(
 
 
 def _check_end(document: Document, path: DocPath, nodes: list[Node]) -> None:
-    """Check that the last node of a list, and no other, is a Compute or a Sequential."""
+    """Raise MappingError unless the last node of a list, and no other, ends it.
+
+    It must be a Compute or a Sequential.
+    """
     ends = [isinstance(node, Compute | Sequential) for node in nodes]
     if ends.count(True) == 1 and ends[-1]:
         return
@@ -167,7 +170,10 @@ def _node(document: Document, place: DocPath, tag: str, places: list[Where]) -> 
 
 
 def _refuse_binding(binding: object, where: Where) -> None:
-    """Refuse a choice of places of a distributed memory: the model takes the nearest place."""
+    """Raise MappingError for a choice of places of a distributed memory.
+
+    The model takes the nearest place.
+    """
     if binding not in (None, [], (), {}):
         raise MappingError(
             "binding of a tensor to places of a distributed memory is not supported",
@@ -224,5 +230,5 @@ _WORDS = {"y", "n", "yes", "no", "on", "off", "true", "false", "null", "none"}
 
 
 def _is_plain(text: str) -> bool:
-    """Tell whether YAML of any version reads the name back as the same text."""
+    """Tell whether YAML of any version reads a name back as the same text without quotes."""
     return text.isidentifier() and text.isascii() and text.lower() not in _WORDS

@@ -130,7 +130,10 @@ def einsums_below(nodes: Sequence[Node]) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _NestWalk:
-    """Walks a mapping from the outermost node in; `steps`: number of each Einsum."""
+    """Walks a mapping from the outermost node in, and makes a line of text per node.
+
+    `bits`: of tiles, by "einsum/memory/tensor"; `steps`: number of each Einsum.
+    """
 
     bits: Bits
     steps: Mapping[str, int]
@@ -177,14 +180,14 @@ class _NestWalk:
 
 
 def _holder(node: Node) -> tuple[object, ...] | None:
-    """Return what holders that are shown on one line have in common; None for another node."""
+    """Return a key, equal for Storage or Toll nodes shown on one line; None for other nodes."""
     if not isinstance(node, Storage):
         return None
     return node.component, _remarks(node), isinstance(node, Toll)
 
 
 def _remarks(node: Storage) -> str:
-    """Return what else a holder is, in brackets behind its tensors."""
+    """Return in brackets what is special about a holder, such as "(persistent)"; else ""."""
     remarks = [
         *(["persistent"] if node.persistent else []),
         *([f"{node.buffers} buffers"] if node.buffers > 1 else []),
@@ -216,7 +219,10 @@ def _loop(node: Temporal | Spatial, depth: int, below: Sequence[str], extents: E
 
 
 def _extent_above(node: Temporal | Spatial, below: Sequence[str], extents: Extents) -> int:
-    """Return the greatest extent of a loop's variable in the Einsums below; 0 if not known."""
+    """Return the greatest extent of a loop's variable above it, over the Einsums below.
+
+    0: unknown.
+    """
     return max((extents[e].get(_variable(node, e), 0) for e in below if e in extents), default=0)
 
 
@@ -225,7 +231,7 @@ def _variable(node: Temporal | Spatial, einsum: str) -> str:
 
 
 def _inside(node: Temporal | Spatial, below: Sequence[str], extents: Extents) -> Extents:
-    """Return the extents of the tile below a loop."""
+    """Return the extents of the tile below a loop, per Einsum and variable."""
     first = node.initial_tile_shape if isinstance(node, Temporal) else None
     tile = max(node.tile_shape, first or 0)
     changed = dict(extents)

@@ -152,5 +152,5 @@ def _floats(values: Mapping[str, float]) -> dict[str, float | None]:
 
 
 def _finite(value: float) -> float | None:
-    """JSON has no infinity and no NaN."""
+    """Return the number, or None for infinity and NaN, which JSON does not have."""
     return float(value) if math.isfinite(value) else None

@@ -65,7 +65,10 @@ def _extend(nodes: list[Node], following: Iterable[Node]) -> None:
 def _nodes(
     problem: Problem, slot: Slot, holder: Fill | None, loop_tiles: dict[str, int]
 ) -> Iterator[Node]:
-    """Yield the nodes of a slot; `loop_tiles`: the tile below each of its loops."""
+    """Yield the mapping nodes of one slot of a template.
+
+    `holder`: the last fill above it; `loop_tiles`: tile below each loop of the slot, by variable.
+    """
     if isinstance(slot, Fill):
         persistent = slot.backing and problem.einsum.access(slot.tensor).persistent
         yield Storage((slot.tensor,), slot.component, persistent)
@@ -80,10 +83,10 @@ def _nodes(
 
 
 def _loop_rank(problem: Problem, holder: Fill | None, variable: str) -> tuple[int, int]:
-    """Put loops relevant to the holder first and partly relevant ones last.
+    """Return the sort key of a loop in a gap: relevant to the holder first, partly relevant last.
 
-    The order of the loops of a gap changes no count; a loop over a relevant variable directly
-    under the holder lets it reserve less (model.md §4.1).
+    The order of the loops of a gap changes no count; a loop over a relevant variable directly under
+    the holder lets it reserve less (model.md §4.1).
     """
     position = list(problem.einsum.bounds).index(variable)
     if holder is None:

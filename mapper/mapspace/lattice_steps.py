@@ -36,7 +36,7 @@ def completions_above(lattice: Lattice, slot: Slot, completions: Any) -> Any:
 
 
 def _summed_below(lattice: Lattice, variables: Sequence[str], completions: Any) -> Any:
-    """Return, per state, the sum over all tiles that loops over the variables can leave."""
+    """Return, per state, the sum of `completions` over the tiles dividing it in some variables."""
     shaped = completions.reshape([axis.radix for axis in lattice.axes] or [1])
     for number, axis in enumerate(lattice.axes):
         if lattice.variables[axis.variable] in variables:

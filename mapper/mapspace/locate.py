@@ -78,7 +78,10 @@ def locate(
 
 
 def _refusal(problem: Problem, mapping: Mapping) -> str | None:
-    """Return why no mapspace of this Einsum and path holds a mapping; None if one may."""
+    """Return why a mapping can be in no mapspace of this Einsum and path.
+
+    None if it may be in one.
+    """
     leaf = mapping.nodes[-1]
     if isinstance(leaf, Sequential):
         return "it maps several Einsums; a mapspace is of one"
@@ -103,7 +106,11 @@ def loops_and_holders(mapping: Mapping) -> list[Temporal | Spatial | tuple[str, 
 
 
 def _has_holders(problem: Problem, slots: Sequence[Slot], stored: Sequence[_HolderName]) -> bool:
-    """Tell whether a template holds the same in the same order as a mapping."""
+    """Tell whether a template has the same holders in the same order as a mapping.
+
+    `stored`: (tensor, component) of the mapping's holders, outermost first. The order of backing
+    holders and of Tolls does not matter.
+    """
     template_holders = [
         (s.tensor, s.component) for s in slots if isinstance(s, (Fill, TollCrossing))
     ]
@@ -112,14 +119,17 @@ def _has_holders(problem: Problem, slots: Sequence[Slot], stored: Sequence[_Hold
 
 
 def _backing(slots: Sequence[Slot]) -> frozenset[_HolderName]:
-    """Return the holders of a template that stand above all loops."""
+    """Return (tensor, component) of the backing holders among the slots of a template."""
     return frozenset((s.tensor, s.component) for s in slots if isinstance(s, Fill) and s.backing)
 
 
 def _in_groups(
     problem: Problem, stored: Sequence[_HolderName], backing: frozenset[_HolderName]
 ) -> list[object]:
-    """Forget the order of the backing holders and of the Tolls: no loop stands between them."""
+    """Return the holders in a form that is equal for orders which make no difference.
+
+    Backing holders and Tolls are sorted, because no loop stands between them.
+    """
     not_backing = [pair for pair in stored if pair not in backing]
     tolls = _tolls(problem)
     return [
@@ -136,7 +146,7 @@ def _tolls(problem: Problem) -> set[str]:
 def _no_template(
     problem: Problem, candidates: Sequence[TemplateSlots], stored: Sequence[_HolderName]
 ) -> str:
-    """Return why no template has the holders of a mapping."""
+    """Return in words why no template has the holders of a mapping: order or placement."""
     mapping_holders = sorted(stored)
     for template, _ in candidates:
         if (
@@ -150,7 +160,7 @@ def _no_template(
 
 
 class _Assignment:
-    """Assigns the loops of a mapping to the slots of one template."""
+    """Assigns the loops of a mapping to the slots of one template, from the outermost slot on."""
 
     def __init__(self, problem: Problem, slots: tuple[Slot, ...], steps: list[_Step]) -> None:
         self._problem = problem
@@ -160,7 +170,10 @@ class _Assignment:
         self._gaps = _loops_by_gap(problem, steps, _backing(slots))
 
     def tiles(self) -> tuple[Tile, ...] | str:
-        """Return the tile below each slot, or why the template does not have these loops."""
+        """Return the tile below each slot.
+
+        In words why not if the template cannot have these loops.
+        """
         tiles: list[Tile] = []
         for index, slot in enumerate(self._slots):
             if isinstance(slot, Fill) and not slot.backing:
@@ -179,7 +192,7 @@ class _Assignment:
         return tuple(tiles)
 
     def _loops_of(self, index: int) -> list[_LoopNode]:
-        """Return the loops that slot `index` can hold of those left in its gap.
+        """Return the unassigned loops of the present gap that slot `index` takes.
 
         Above a reservation they are the first ones: a tile streams up to the first loop that stops
         it.
@@ -202,12 +215,15 @@ class _Assignment:
         return list(filter(fits, unassigned))
 
     def _reserves_below(self, index: int) -> bool:
-        """Tell whether a reservation follows in the same gap."""
+        """Tell whether a reservation follows slot `index` in the same gap."""
         following = (s for s in self._slots[index + 1 :] if not isinstance(s, TemporalLoops))
         return isinstance(next(following, None), Reservation)
 
     def _assign(self, slot: TemporalLoops | SpatialLoops, loops: list[_LoopNode]) -> str | None:
-        """Move loops from the gap to a slot; return a reason to refuse."""
+        """Move loops from the present gap to a slot.
+
+        Return in words why that is not legal, else None.
+        """
         shape_before = dict(self._shape)
         for loop in loops:
             reason = self._uneven_refusal(loop, shape_before[loop.rank_variable])
@@ -225,10 +241,11 @@ class _Assignment:
         return None
 
     def _uneven_refusal(self, loop: _LoopNode, above_slot: int) -> str | None:
-        """Return why a loop may not cut the tile above it; `above_slot`: the tile above its slot.
+        """Return why a loop may not cut the tile above it unevenly.
 
-        With average tiles, an uneven loop right above another loop of its variable counts turns
-        that no loop needs.
+        None if it may, or cuts it evenly. `above_slot`: the tile above its slot. With average
+        tiles, an uneven loop right above another loop of its variable counts turns that no loop
+        needs.
         """
         variable, tile_above = loop.rank_variable, self._shape[loop.rank_variable]
         if tile_above % loop.tile_shape == 0:
@@ -246,7 +263,7 @@ class _Assignment:
 def _loops_by_gap(
     problem: Problem, steps: list[_Step], backing: frozenset[_HolderName]
 ) -> list[list[_LoopNode]]:
-    """Return the loops between the holders that are not backing."""
+    """Return lists of loops: above the first non-backing holder, between each two, and below."""
     tolls = _tolls(problem)
     gaps: list[list[_LoopNode]] = [[]]
     for step in steps:

@@ -59,7 +59,10 @@ def random_move(points: Points, tiles: Sequence[Tile], rng: Random) -> Tiles | N
 
 
 def _of_variable(points: Points, tiles: Sequence[Tile], column: int) -> Iterator[Tiles]:
-    """Yield the neighbours that differ in one rank variable."""
+    """Yield the neighbours that differ in the loops over one rank variable.
+
+    `column`: number of the variable.
+    """
     problem = points.problem
     name = list(problem.einsum.bounds)[column]
     sites = _loop_slots(points, name)
@@ -73,10 +76,10 @@ def _of_variable(points: Points, tiles: Sequence[Tile], column: int) -> Iterator
 def _with_lanes(
     points: Points, tiles: Sequence[Tile], number: int, choice: tuple[int, ...]
 ) -> Iterator[Tiles]:
-    """Yield the tiles with other lanes at slot `number`, where that moves more than one prime.
+    """Yield the neighbours with another choice of lanes at slot `number`.
 
-    For each changed variable the loop of one other slot makes up; variables that may be uneven
-    stay.
+    For each changed variable the loop of one other slot makes up for it; variables that may be
+    uneven stay. Changes that move a single prime factor are left out: they are neighbours anyway.
     """
     names = list(points.problem.einsum.bounds)
     iterations = _iterations(points.problem, tiles)
@@ -96,7 +99,7 @@ def _with_lanes(
 def _changed_lanes(
     points: Points, number: int, choice: tuple[int, ...], lanes: Tile
 ) -> dict[int, int]:
-    """Return the new lanes of the variables, by column, whose lanes at slot `number` change."""
+    """Return, by variable number, the new lanes at slot `number` where these change."""
     dimension = points.slots[number]
     assert isinstance(dimension, SpatialLoops)
     names = list(points.problem.einsum.bounds)
@@ -105,7 +108,7 @@ def _changed_lanes(
 
 
 def _primes_moved(lanes: Sequence[int], changed: dict[int, int]) -> int:
-    """Return how many primes the old and the new lanes of the changed variables have."""
+    """Return how many prime factors the old and the new lanes of the changed variables have."""
     return sum(n for c, number in changed.items() for _, n in factorise(lanes[c] * number))
 
 
@@ -116,9 +119,11 @@ def _compensated(
     sites: dict[int, int],
     lanes: dict[int, int],
 ) -> dict[int, list[int]]:
-    """Return the tiles of each changed variable when a loop at its site makes up for new lanes.
+    """Return, per changed variable, its tiles if a loop at its site makes up for its new lanes.
 
-    Variables whose iterations at the site and the dimension the lanes do not divide are left out.
+    `iterations`: of each slot, per variable. `number`: slot of the dimension. `sites`: slot of the
+    loop that makes up, by variable. `lanes`: new lanes, by variable. Variables whose iterations the
+    lanes do not divide are left out.
     """
     bounds = list(points.problem.einsum.bounds.values())
     chains = {}
@@ -132,7 +137,7 @@ def _compensated(
 
 
 def _loop_slots(points: Points, name: str) -> list[int]:
-    """Return the slots that can have a loop over a variable."""
+    """Return the numbers of the slots that can have a loop over a variable."""
     return [
         i
         for i, slot in enumerate(points.slots)
@@ -141,7 +146,10 @@ def _loop_slots(points: Points, name: str) -> list[int]:
 
 
 def _replaced(tiles: Sequence[Tile], chains: dict[int, list[int]]) -> Tiles:
-    """Return the tiles in which some columns are replaced."""
+    """Return the tiles with other extents of some variables.
+
+    `chains`: per variable one per slot.
+    """
     return tuple(
         tuple(chains[c][i] if c in chains else extent for c, extent in enumerate(tile))
         for i, tile in enumerate(tiles)
@@ -149,7 +157,7 @@ def _replaced(tiles: Sequence[Tile], chains: dict[int, list[int]]) -> Tiles:
 
 
 def _legal_only(points: Points, tiles: Tiles, sites: Sequence[int]) -> Iterator[Tiles]:
-    """Yield the tiles if the slots that changed, and every tile_shape, let them pass."""
+    """Yield the tiles if the slots at `sites`, which changed, and every tile_shape allow them."""
     iterations = _iterations(points.problem, tiles)
     tiles_above = (tuple(points.problem.einsum.bounds.values()), *tiles)
     if all(_is_legal(points.problem, points.slots[i], iterations[i]) for i in sites) and all(
@@ -159,7 +167,11 @@ def _legal_only(points: Points, tiles: Tiles, sites: Sequence[int]) -> Iterator[
 
 
 def _regrouped(sites: Sequence[int], chain: Sequence[int]) -> Iterator[list[int]]:
-    """Move one prime of one variable; `chain`: its tile above the first slot and below each."""
+    """Yield chains of one variable with one prime factor moved from a loop to another.
+
+    `sites`: slots that can have a loop over it. `chain`: its tile above the first slot, then below
+    each.
+    """
     turns = [above // below for above, below in pairwise(chain)]
     for source, target in permutations(sites, 2):
         for prime, _ in factorise(turns[source]):
@@ -170,7 +182,7 @@ def _regrouped(sites: Sequence[int], chain: Sequence[int]) -> Iterator[list[int]
 
 
 def _chain(tile: int, iterations: Sequence[int]) -> list[int]:
-    """Return the tile of one variable below each slot, from its iterations."""
+    """Return the tile of one variable below each slot, from the iterations of each slot."""
     chain = []
     for count in iterations:
         tile //= count
@@ -181,7 +193,11 @@ def _chain(tile: int, iterations: Sequence[int]) -> list[int]:
 def _recut(
     sites: Sequence[int], chain: Sequence[int], cuttable: tuple[int, ...]
 ) -> Iterator[list[int]]:
-    """Change the tile below one slot, down to the next slot that loops over the variable."""
+    """Yield chains of one variable with another tile below one slot, as uneven loops allow.
+
+    The tile changes down to the next slot that loops over the variable. `cuttable`: tiles that an
+    uneven loop may cut.
+    """
     for site, following in pairwise(sites):
         for tile in range(chain[following + 1], chain[site] + 1):
             moved = [*chain[1 : site + 1], *[tile] * (following - site), *chain[following + 1 :]]
@@ -190,7 +206,7 @@ def _recut(
 
 
 def _iterations(problem: Problem, tiles: Sequence[Tile]) -> list[Tile]:
-    """Return the iterations of each slot per variable."""
+    """Return, per slot, the iterations of its loops over each variable, rounded up."""
     tile_above = tuple(problem.einsum.bounds.values())
     iterations = []
     for tile in tiles:
@@ -259,7 +275,10 @@ def carried_over(points: Points, tiles: Sequence[Tile], target: Points) -> Tiles
 
 
 def _goals(points: Points, tiles: Sequence[Tile], target: Points) -> list[Tile]:
-    """Return, per slot of `target`, the tile of the next holder below it that both have."""
+    """Return, per slot of `target`, the tile of the next holder below it that both templates have.
+
+    `tiles`: of the present template. One value per variable if there is none.
+    """
     tile_above = dict(zip(points.slots, [tuple(points.problem.einsum.bounds.values()), *tiles],
                      strict=False))  # fmt: skip
     tile_of_holder = {

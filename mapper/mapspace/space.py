@@ -53,7 +53,7 @@ class MapspaceSize:
 
 @dataclass(slots=True)
 class _PointCache:
-    """The points of each template, once made, and the numbers of each template's neighbours."""
+    """The points of each template, once made, and each template's neighbours, by number."""
 
     points: tuple[Points, ...] | None = None
     neighbours: dict[int, tuple[int, ...]] = field(default_factory=dict)

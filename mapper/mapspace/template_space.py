@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class _TemplateCache:
-    """The templates made so far: all, and those that a search for one objective needs."""
+    """The templates made so far: all, and those that a search for energy or latency needs."""
 
     every: tuple[Template, ...] | None = None
     searched: tuple[Template, ...] | None = None
@@ -84,7 +84,10 @@ class TemplateSpace:
     _template_cache: _TemplateCache = field(init=False, default_factory=_TemplateCache, repr=False)
 
     def __post_init__(self) -> None:
-        """Write the Einsum as the conventions read it; refuse variables that cannot be uneven."""
+        """Change the Einsum to what the conventions read; check the uneven variables.
+
+        Raises UnsupportedFeature or TilewrightError for variables that cannot be uneven.
+        """
         conventions = conventions_called(self.conventions)
         object.__setattr__(self, "einsum", conventions.einsum(self.einsum))
         check_uneven(self.einsum, self.uneven, conventions.exact_remainders)
@@ -218,7 +221,10 @@ class TemplateSpace:
         return self._template_cache.searched
 
     def _needed(self, among: Iterable[Placement] | None = None) -> Iterator[Template]:
-        """Yield the placements with those orders of their holders that a search needs."""
+        """Yield the templates without lane restrictions that a search for energy or latency needs.
+
+        `among`: the placements; None: all.
+        """
         ordered = self._ordered(among)
         return (t for t in ordered if not is_needless(self.problem, t, self.crowded))
 
@@ -263,7 +269,7 @@ class TemplateSpace:
         return (variant for ordered in roomy for variant in some_lanes(self.problem, ordered))
 
     def _with_all_lanes(self, ordered: Iterable[Template]) -> Iterator[Template]:
-        """Return the variants of some templates with adjacent holders and the lanes that matter."""
+        """Return the variants of templates with adjacent holders and lane restrictions."""
         variants = iter(ordered)
         if self.problem.conventions.adjacent_holders_shrink and not self.einsum.is_copy:
             plain = variants
@@ -275,7 +281,10 @@ class TemplateSpace:
         return (variant for template in variants for variant in with_lanes(self.problem, template))
 
     def _ordered(self, among: Iterable[Placement] | None = None) -> Iterable[Template]:
-        """Return the placements with the orders of their holders, before lanes are looked at."""
+        """Return the placements with each order of their holders, as templates without variants.
+
+        `among`: the placements; None: all.
+        """
         tolls = frozenset(c.name for c in self._holders if isinstance(c, Toll))
         chosen = self.placements if among is None else among
         ordered = templates(chosen, tolls, self.floating_tensors)

@@ -193,7 +193,7 @@ class UnevenPoints(Points):
     def successors(self, index: int, state: State) -> list[State]:
         """Return the states below slot `index` from which each variable can reach an extent of 1.
 
-        None if tile_shape refuses the tile of `state`, the state above the slot. A slot is a place
+        Empty if tile_shape refuses the tile of `state`, the state above the slot. A slot is a place
         of a template (a mapping without loops) for loops, a fill or a reserved tile.
         """
         slot = self.slots[index]
@@ -224,7 +224,10 @@ class UnevenPoints(Points):
         return self._finishable[key]
 
     def _steps_below(self, slot: Slot, v: int, step: Step) -> list[Step]:
-        """Return the steps of variable number `v` that a slot can leave of one."""
+        """Return the steps of variable number `v` that a slot can leave of `step`.
+
+        A step is (extent, whether an uneven loop may still come).
+        """
         name = self._names[v]
         if not isinstance(slot, TemporalLoops | SpatialLoops) or name not in slot.variables:
             return [step]
@@ -248,7 +251,7 @@ class UnevenPoints(Points):
         return _tile(state)
 
     def _below_loops(self, slot: TemporalLoops, state: State) -> list[State]:
-        """Return the states below temporal loops."""
+        """Return the states that temporal loops of a slot can leave of a state."""
         choices = [
             loop_tiles(step, cuttable) if name in slot.variables else [step]
             for name, step, cuttable in zip(self._names, state, self._cuttable, strict=True)
@@ -263,7 +266,7 @@ class UnevenPoints(Points):
         ]
 
     def _below_lanes(self, slot: SpatialLoops, state: State) -> list[State]:
-        """Return the states below spatial loops."""
+        """Return the states of one lane that spatial loops of a slot can leave of a state."""
         states: list[State] = []
         for choice in slot.choices:
             lanes = dict(zip(slot.variables, choice, strict=True))

@@ -66,7 +66,10 @@ def loops_above_exchanged(bodies: list[PathOccupancies]) -> list[int]:
 
 
 def _spans(bodies: list[PathOccupancies]) -> dict[Key, tuple[int, int, int]]:
-    """Return (first user, last user, loops above) of each tensor that Einsums exchange."""
+    """Return, for each tensor that Einsums exchange, (first user, last user, loops above its tile).
+
+    Users are numbers of Einsums; only outermost holders count.
+    """
     spans: dict[Key, tuple[int, int, int]] = {}
     for number, body in enumerate(bodies):
         for occupancy in body.occupancies:
@@ -182,7 +185,10 @@ def _exchanged_tiles(bodies: list[PathOccupancies]) -> list[list[Tile]]:
 def _above_shared_loops(
     bodies: list[PathOccupancies], shared: list[int], number: int
 ) -> Iterator[Tile]:
-    """Yield the tiles of other Einsums above a loop that they share with Einsum `number`."""
+    """Yield the tiles of other Einsums above a loop that these share with Einsum `number`.
+
+    `shared`: per pair of neighbours, how many loops they share.
+    """
     for neighbours, loops in (
         (range(number + 1, len(bodies)), shared[number:]),
         (range(number - 1, -1, -1), shared[:number][::-1]),
@@ -199,7 +205,7 @@ def _above_shared_loops(
 
 
 def _in_width(occupancy: Occupancy, width: Count) -> Count:
-    """Return the bits of a tile whose values are `width` bits wide."""
+    """Return the bits of a tile if its values were `width` bits wide."""
     if width == occupancy.width or not occupancy.width:
         return occupancy.bits
     return Fraction(occupancy.bits) * width / occupancy.width

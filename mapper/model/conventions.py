@@ -197,7 +197,9 @@ def _average_hops(nest: TensorNest) -> list[Hops]:
 
 
 def _average_of(nest: TensorNest) -> Mapping[int, Count]:
-    """Return average turns per loop; whole ones where a simple variable is irrelevant.
+    """Return the number of turns of each loop, by its place in the path, on average.
+
+    Rounded up for a variable that stands alone in every index and is irrelevant to the tensor.
 
     Source: theory/imperfect.md §6.
     """
@@ -244,14 +246,18 @@ def _used_part(dim: SpatialDim, used: Count) -> float:
 
 
 def _used_part_twice(dim: SpatialDim, used: Count) -> float:
-    """Divide the scaled usage by the fanout twice, as AccelForge does (theory/model.md §5.2)."""
+    """Return used / fanout * usage_scale / fanout: AccelForge divides by the fanout twice.
+
+    The share of a gateable fanout that leaks (theory/model.md §5.2).
+    """
     return float(used) / dim.fanout * dim.usage_scale / dim.fanout
 
 
 def _places_used(component: Component, grid: SpatialDim, used: Count) -> float:
-    """Return the share of places at work; a place is on as a whole or off.
+    """Return the share of a distributed component's instances that are switched on.
 
-    A component that is not distributed along the dimension stays on.
+    `used`: lanes of the grid's dimension in use. An instance is on as a whole or off. 1 for a
+    component that is not distributed along the dimension.
     """
     for dim in component.physical_spatial:
         if dim.name == grid.name and dim.fanout > 1:

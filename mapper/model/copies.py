@@ -47,7 +47,7 @@ def source_to_destination(path: Path, view: EinsumView) -> CountedPath:
 
 
 def _levels(path: Path, view: EinsumView, tensors: AbstractSet[str]) -> dict[int, int]:
-    """Return {place in the path: level in the architecture} of the holders of these tensors."""
+    """Return, for the holders of some tensors, place in the path: level of the component."""
     return {
         place: view.index[step.component]
         for place, step in enumerate(path.steps)
@@ -56,7 +56,11 @@ def _levels(path: Path, view: EinsumView, tensors: AbstractSet[str]) -> dict[int
 
 
 def _source_holders(source: Mapping[int, int], destination: int) -> set[int]:
-    """Return the places of the source holders that count; `destination`: its innermost level."""
+    """Return the places of the source's holders that count: those above the destination.
+
+    `source`: place to level; `destination`: level of its innermost memory. If all are below it, the
+    outermost one counts.
+    """
     if source and min(source.values()) > destination:
         return {min(source)}
     return {place for place, level in source.items() if level < destination}

@@ -66,7 +66,7 @@ def costs_of(tally: EinsumCounts, flat: FlatArch, conventions: Conventions) -> C
 
 
 def _count_actions(tally: EinsumCounts, costs: Costs) -> dict[str, Calls]:
-    """Add actions and their energy to `costs`.
+    """Add the numbers of actions and their energies to `costs`.
 
     Return {component: {action: calls of its busiest instance}}.
     """

@@ -111,7 +111,7 @@ def _check_fit(
 
 
 def _sizes(counts: EinsumCounts) -> dict[str, float]:
-    """Return the bits of each memory, as one Einsum sees them."""
+    """Return the size in bits of each memory, by name, as one Einsum sees it."""
     return {c.name: c.size for c in counts.view.flat.components if isinstance(c, Memory)}
 
 
@@ -252,7 +252,7 @@ def _score(tallies: list[EinsumCounts], peaks: dict[str, Count], conventions: Co
 
 
 def _memory_usage(tallies: list[EinsumCounts]) -> dict[str, float]:
-    """Return the share of its memory that each tile takes."""
+    """Return the share of its memory's size that each tile takes, by "einsum/memory/tensor"."""
     usage: dict[str, float] = {}
     for counts in tallies:
         for tile in counts.occupancy:
@@ -263,7 +263,10 @@ def _memory_usage(tallies: list[EinsumCounts]) -> dict[str, float]:
 
 
 def _spatial_usage(tallies: list[EinsumCounts]) -> dict[str, float]:
-    """Return the share of each dimension's lanes that every Einsum uses."""
+    """Return the share of lanes that each Einsum uses, by "einsum/component/dimension".
+
+    Lanes in use / fanout * usage_scale.
+    """
     usage: dict[str, float] = {}
     for counts in tallies:
         for (component, name), used in counts.used.items():

@@ -43,9 +43,10 @@ def _check_one(traffic: Traffic) -> None:
 
 
 def _check_pair(parent: Traffic, child: Traffic, lanes: int) -> None:
-    """Check that multicast and reduction explain the difference between parent and child.
+    """Check that multicast and reduction over lanes explain the values at two successive holders.
 
-    Parent reads times multicast are child fills; child drains over reduction are parent writes.
+    Values that the parent sends (takes) are at most the child's fills (drains), and these at most
+    `lanes` times as many. Raises ConservationError.
     """
     for direction, parent_values, child_values in (
         ("down", parent.served, child.fills),

@@ -1,10 +1,10 @@
-"""Hops of a tensor on networks, exact for every tile: the messages of all rounds.
+"""Hops of a tensor on networks, exact for uneven tiles: the messages of all rounds.
 
-A spatial loop below a network sends a tile to each of its instances, which are `stride` links
-apart along its dimension; the loops below it send parts of the tile on. A shared tile travels
-along a chain in which every instance takes a copy. Other tiles travel all the way to their own
-instance, from the nearest place of a distributed source. An all-to-all network has one switch per
-dimension (theory/model.md §7).
+A spatial loop below a network sends a tile to each of its instances, which are `stride` links apart
+along its dimension; the loops below it send parts of the tile on. A shared tile travels along a
+chain in which every instance takes a copy. Other tiles travel all the way to their own instance,
+from the nearest place of a distributed source. An all-to-all network has one switch per dimension
+(theory/model.md §7).
 
 Example: own tiles of 1 value to 4 instances in a row are 0 + 1 + 2 + 3 = 6 hops; the first link
 carries 3 values. A shared tile is 3 hops; every link carries 1 value.
@@ -26,9 +26,9 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class _Messages:
-    """The messages of one visit of a place in the nest.
+    """The messages of one visit of a loop in the nest.
 
-    `hops`: values times links. `farthest`: links of the longest way. `links[dim]`: values on the
+    `hops`: values times links. `farthest`: links of the longest path. `links[dim]`: values on the
     busiest link of a dimension.
     """
 
@@ -42,9 +42,9 @@ Turns = Sequence[tuple[_Messages, int]]  # the messages of a turn, and how many 
 
 @dataclass(frozen=True, slots=True)
 class _NetworkLoop:
-    """A spatial loop below the network.
+    """A spatial loop over instances below the network.
 
-    `stride`: links between two of its instances. `served`: instances that one place of a
+    `stride`: links between two neighbouring instances. `served`: instances that one place of a
     distributed source serves, or None. `shared`: all instances get the same tile. `switch`: the
     network is all-to-all.
     """
@@ -56,7 +56,11 @@ class _NetworkLoop:
     switch: bool
 
     def distribute(self, turns: Turns, values: Sequence[int]) -> _Messages:
-        """Return the messages that bring a tile of `values[i]` to each instance of `turns[i]`."""
+        """Return the messages that bring each instance its tile, with those of the loops below.
+
+        `turns`: (messages of the loops below, number of instances with equal tiles), in order of
+        the instances. `values[i]`: values of a tile of `turns[i]`.
+        """
         links = dict(turns[0][0].links)  # the first instance has the largest tile
         hops = sum(messages.hops * often for messages, often in turns)
         sent, link = (
@@ -66,7 +70,7 @@ class _NetworkLoop:
         return _Messages(hops + sent, self._farthest(turns), links)
 
     def _multicast(self, turns: Turns, values: int) -> tuple[int, int]:
-        """Return (values × links, values on the busiest link)."""
+        """Return (values × links, values on the busiest link) of a tile that all instances get."""
         receivers = sum(often for _, often in turns) - 1
         hops = receivers * values * (1 if self.switch else self.stride)
         return hops, values if receivers else 0
@@ -87,13 +91,13 @@ class _NetworkLoop:
         return hops, max(links.values())
 
     def _distances(self, first: int, often: int) -> int:
-        """Return the sum of the distances of `often` instances from `first` on, to one source."""
+        """Return the links from one source to `often` instances from number `first` on, summed."""
         if self.switch:
             return often - (first == 0)
         return self.stride * (first * often + often * (often - 1) // 2)
 
     def _distance(self, number: int) -> int:
-        """Return the links from the source to an instance."""
+        """Return the links from the source (the nearest one) to instance `number`."""
         if self.switch:
             return min(number, 1)
         position = number * self.stride
@@ -130,7 +134,10 @@ def hops_of_messages(nest: TensorNest) -> list[Hops]:
 
 
 class _MessageWalk:
-    """The loops above the lower end of a leg, outermost first; equal visits are counted once."""
+    """Counts the messages of one leg of a tensor over a network, loop by loop from the outermost.
+
+    Visits of a loop with equal tiles are counted once.
+    """
 
     def __init__(self, nest: TensorNest, leg: NetworkLeg) -> None:
         self._tensor = nest.tensor
@@ -141,7 +148,7 @@ class _MessageWalk:
         self._visits: dict[tuple[int, Shape], _Messages] = {}
 
     def messages(self) -> _Messages:
-        """Return the messages of the whole Einsum."""
+        """Return the messages of all rounds of the Einsum."""
         return self._visit(0, tuple(self._bounds.values()))
 
     def _visit(self, position: int, shape: Shape) -> _Messages:
@@ -177,7 +184,10 @@ class _MessageWalk:
 def _fanouts(
     loops: Sequence[PathLoop], nest: TensorNest, leg: NetworkLeg
 ) -> list[_NetworkLoop | None]:
-    """Return the fanout of each loop; None for temporal loops and loops above the network."""
+    """Return, per loop, what it sends over the network; None for loops that send nothing.
+
+    Those are temporal loops and spatial loops above the network.
+    """
     view, tensor = nest.view, nest.tensor
     switch = leg.network.component.topology == "all_to_all"
     used: dict[tuple[str, str], int] = {}
@@ -197,7 +207,7 @@ def _fanouts(
 
 
 def _sum_of_turns(turns: Turns, *, in_time: bool) -> _Messages:
-    """Return the messages of all turns of a loop that is not below the network, or temporal.
+    """Return the messages of all turns of a loop that sends nothing over the network itself.
 
     Turns in time use the same links one after the other. Turns in space use networks of their own:
     the links of the first one count, which has the largest tile.

@@ -145,9 +145,11 @@ def reservations(
 def _gap(
     path: Path, holder: int, loops: dict[int, PathLoop], tensor: TensorView, stops: StopRule
 ) -> int:
-    """Return the gap to which a lower holder's reservation is lowered.
+    """Return the place in the path from which a lower holder's tile needs capacity.
 
-    Below a temporal loop over a fully relevant variable every turn uses another part of the tile.
+    It is below the temporal loops over fully relevant variables that follow the holder: every turn
+    of these uses another part of the tile. The first loop over an irrelevant variable, or what
+    `stops` says, ends them; of loops over a sliding window one is passed.
     """
     component = path.steps[holder].component  # type: ignore[union-attr]  # a Hold
     for place in range(holder + 1, len(path.steps)):
@@ -211,7 +213,7 @@ def nest_of(
 
 
 def _end_of_edge(path: Path, place: int, tensor: TensorView) -> str | None:
-    """Return the component of the tensor's holder, or of the Compute, at `place`; else None."""
+    """Return the component at `place` if it is the Compute or holds the tensor; else None."""
     if place == len(path.steps):
         return path.component
     step = path.steps[place]

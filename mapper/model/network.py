@@ -79,7 +79,10 @@ def legs_of(nest: TensorNest) -> list[NetworkLeg]:
 
 
 def _lowest(nest: TensorNest) -> int:
-    """Return the level below which nothing moves: the innermost holder of a copy's output."""
+    """Return the level below which nothing moves: for a copy Einsum the output's innermost holder.
+
+    For other Einsums the number of components.
+    """
     view = nest.view
     if not view.einsum.is_copy:
         return len(view.flat.components)
@@ -139,7 +142,7 @@ class _NetworkRow(NamedTuple):
 
 
 def _cost(leg: NetworkLeg, nest: TensorNest, loop: PathLoop, row: _NetworkRow) -> Cost:
-    """Return the cost of one round of a loop."""
+    """Return the cost of one round of a loop: (links summed, longest path, busiest link)."""
     topology = leg.network.component.topology
     if nest.tensor.relevance[loop.variable] == IRRELEVANT:
         return _MULTICAST[topology](*row)
@@ -159,7 +162,10 @@ def physical_stride(source: Component, loop: PathLoop, view: EinsumView) -> int 
 
 
 def _mesh_multicast(turns: Count, stride: Count) -> Cost:
-    """Return the cost of a chain along one axis in which every instance takes a copy."""
+    """Return the cost of passing one value along a chain of instances that each take a copy.
+
+    (links summed over all values, links of the longest path, values on the busiest link).
+    """
     return (turns - 1) * stride, turns * stride, 1
 
 
@@ -182,12 +188,18 @@ def unicast_on_mesh(turns: Count, stride: Count, spread: int | None) -> Cost:
 
 
 def _switch_multicast(turns: Count, _stride: Count) -> Cost:
-    """Return one hop to each instance but the first; the switch makes the copies."""
+    """Return the cost of one value for all instances over a switch: one hop to each but the first.
+
+    (hops, hops of the longest path, values on the busiest link); the switch makes the copies.
+    """
     return turns - 1, 1, 1
 
 
 def _switch_unicast(turns: Count, _stride: Count, _spread: int | None) -> Cost:
-    """Return one hop to each instance but the first; all messages share the source's link."""
+    """Return the cost of a value for each instance over a switch: one hop to all but the first.
+
+    (hops, hops of the longest path, values on the busiest link): all pass the source's link.
+    """
     return turns - 1, 1, turns - 1
 
 

@@ -79,7 +79,10 @@ class Path:
 
 
 class _Walker:
-    """Depth first; numbers every node once, so that shared nodes keep one number."""
+    """Walks the tree of nodes depth first and numbers every node once.
+
+    A node that several paths share so has one number. `places`: of the nodes in a file.
+    """
 
     def __init__(self, places: tuple[Where, ...]) -> None:
         self._numbers = 0

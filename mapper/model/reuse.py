@@ -95,7 +95,10 @@ def even_traffic(nest: TensorNest, turns: Mapping[int, Count]) -> list[Traffic]:
 def _walk_down(
     nest: TensorNest, turns: Mapping[int, Count]
 ) -> tuple[list[_LoopProducts], Count, Count]:
-    """Return the products of each holder, outermost first, and the gaps below the innermost."""
+    """Return the products of turns above each holder, and those of the loops below the innermost.
+
+    (one record per holder, outermost first; gap; gap_first), as in _LoopProducts.
+    """
     tensor, loops, view = nest.tensor, nest.loops, nest.view
     shape = dict(view.einsum.bounds)
     neutral: Count = 1
@@ -138,7 +141,10 @@ def _walk_down(
 def _requests_above(
     level: _LoopProducts, tensor: TensorView, from_below: Requests, *, backing: bool
 ) -> Requests:
-    """Return what one visit of a holder asks of the holder above; the backing holder nothing."""
+    """Return the values that one visit of a holder asks of the holder above.
+
+    None if it is backing.
+    """
     if backing:
         return Requests(0, 0, 0)
     if level.holder.is_toll:  # a Toll passes requests on
@@ -154,7 +160,10 @@ def _requests_above(
 def _traffic(
     level: _LoopProducts, from_below: Requests, from_above: Requests, tensor: str
 ) -> Traffic:
-    """Multiply the values of one visit to totals; `from_above`: requests to the holder above."""
+    """Multiply the values of one visit to totals over all visits.
+
+    `from_below`: values that the level below asks for; `from_above`: requests to the holder above.
+    """
     holder = level.holder
     child_reads, child_writes, child_skips = from_below
     own_reads, own_writes, own_skips = from_above

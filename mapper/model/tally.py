@@ -97,7 +97,7 @@ def _places(
     view: EinsumView,
     conventions: Conventions,
 ) -> dict[str, Count]:
-    """Return the places at work of each distributed memory, by the loops over its grid."""
+    """Return how many instances of each distributed memory work, by the loops over its grid."""
     looped = {(loop.spatial, loop.dim) for loop in loops.values()}
     used_by_loops = {dim: count for dim, count in used.items() if dim in looped}
     return active_places(view, used_by_loops, conventions.places)

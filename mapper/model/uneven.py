@@ -69,7 +69,10 @@ def exact_traffic(nest: TensorNest) -> list[Traffic]:
 
 
 class _Counter:
-    """Visits the items of a nest from the outermost to the innermost; equal visits are cached."""
+    """Visits the loops and holders of a nest from the outermost to the innermost.
+
+    Visits of one place with equal tile sizes are counted once.
+    """
 
     def __init__(self, nest: TensorNest) -> None:
         tensor, loops, path, view = nest.tensor, nest.loops, nest.path, nest.view
@@ -89,7 +92,10 @@ class _Counter:
         self._top = next(iter(self._held), -1)
 
     def visit(self, position: int, shape: Row) -> _Visit:
-        """Count one visit of item `position` of the nest under tile sizes `shape`."""
+        """Return the counts of one visit of item `position`.
+
+        `shape`: tile size of each variable.
+        """
         key = (position, shape)
         if key not in self._known:
             self._known[key] = self._count(position, shape)
@@ -163,7 +169,7 @@ def _largest(visits: RepeatedVisits, pick: Callable[[_Visit], Row]) -> Row:
 def _in_time(visits: RepeatedVisits, *, new_data: bool) -> _Visit:
     """Return the counts of a temporal loop: the sum over its turns.
 
-    First reads occur in the first turn only, unless every turn brings new data.
+    First reads occur in the first turn only, unless every turn brings new data (`new_data`).
     """
     first = visits if new_data else ((visits[0][0], 1),)
     return _Visit(
@@ -177,9 +183,9 @@ def _in_time(visits: RepeatedVisits, *, new_data: bool) -> _Visit:
 
 
 def _in_space(visits: RepeatedVisits, shared: bool) -> _Visit:
-    """Return the counts of a spatial loop: totals add, an instance counts as the busiest one.
+    """Return the counts of a spatial loop: totals add up, one instance counts as the busiest.
 
-    Shared data are asked for once.
+    `shared`: instances ask for the same data, which is asked for once.
     """
     combine = _largest if shared else _add
     return _Visit(

@@ -238,7 +238,10 @@ def _tensor_view(access: TensorAccess, einsum: Einsum, skips: bool) -> TensorVie
 
 
 def _leaf_requests(output: bool, accumulates: bool, skips: bool) -> Requests:
-    """Return what one operation asks for; `skips`: the Compute skips first reads of outputs."""
+    """Return what one operation asks of a tensor: reads, writes, and needless first reads.
+
+    `accumulates`: old values of an output are read; `skips`: the Compute skips the first of these.
+    """
     return Requests(int(accumulates or not output), int(output), int(accumulates and skips))
 
 

@@ -1,4 +1,4 @@
-"""Adjacent holders: their tiles shrink in any order, also past a deeper memory.
+"""Group adjacent holders, whose tiles shrink whatever their order, also past a deeper memory.
 
 By default the order of holders with no loop between them says nothing about time
 (docs/conventions.md §4): each keeps the tile that the loops below all of them leave, up to the
@@ -48,7 +48,10 @@ def with_adjacent_holders(
 def _adjacent(
     problem: Problem, template: Template, full: frozenset[str]
 ) -> Iterator[AdjacentHolders]:
-    """Enumerate the adjacent holders whose mappings no plain template has."""
+    """Yield the groups of adjacent holders that allow mappings which no plain template has.
+
+    `full`: memories whose capacity may be short; without any, nothing is gained.
+    """
     backing_count = sum(holder.backing for holder in template.holders)
     if not full:
         return
@@ -110,7 +113,10 @@ def overflowing(problem: Problem, template: Template) -> frozenset[str]:
 
 
 def _may_be_adjacent(problem: Problem, template: Template, first: int, last: int) -> bool:
-    """Tell whether the mapspace has points without spatial loops between two holders."""
+    """Tell whether every fanout between two holders may use a single lane.
+
+    Only then can there be no loop between them.
+    """
     outer = problem.level(template.holders[first].component)
     inner = problem.level(template.holders[last].component)
     return all(
@@ -141,7 +147,7 @@ class _ReservationOrders:
         )  # a holder right above another holder of its tensor keeps its whole tile
 
     def runs(self) -> Iterator[AdjacentHolders]:
-        """Yield the adjacent holders with each order; none if the first one keeps its tile."""
+        """Yield one AdjacentHolders per order; none if the first holder's tile cannot shrink."""
         first, last = self._members[0], self._members[-1]
         if first not in self._shrinking:
             return
@@ -151,7 +157,10 @@ class _ReservationOrders:
     def _extend(
         self, reserved: tuple[_Group, ...], waiting: tuple[int, ...]
     ) -> Iterator[tuple[_Group, ...]]:
-        """Yield the groups in the order of their reservations, from those already `reserved`."""
+        """Yield the lists of groups in the order of their reservations that begin with `reserved`.
+
+        `waiting`: holders still to be put into groups.
+        """
         if not waiting:
             yield reserved
             return
@@ -164,7 +173,10 @@ class _ReservationOrders:
                     yield from self._extend((*reserved, group), later)
 
     def _is_new(self, reserved: tuple[_Group, ...], group: _Group, later: tuple[int, ...]) -> bool:
-        """Tell whether no other order of reservations stands for the same mappings."""
+        """Tell whether reserving `group` after `reserved` gives mappings that no other order gives.
+
+        `later`: holders to be reserved after it.
+        """
         slides = sliding_variables(self._problem, self._template, group, later)
         if len(group) > 1 and not slides:
             return False
@@ -179,7 +191,10 @@ class _ReservationOrders:
         return not slides and min(group) > max(last)  # in the same place: in one order only
 
     def _reorders_a_memory(self, reserved: tuple[_Group, ...], group: _Group) -> bool:
-        """Tell whether another template has two holders of one memory the other way round."""
+        """Tell whether two holders of one memory are reserved in the reverse of their order.
+
+        Another template has them in that order.
+        """
         return any(
             self._may_swap(upper, lower)
             for upper in group
@@ -198,7 +213,11 @@ class _ReservationOrders:
         return variable in streaming_variables(self._problem, self._template, group)
 
     def _splits(self, later: tuple[int, ...]) -> bool:
-        """Tell whether exactly the upper holders are reserved: the rest is a group of its own."""
+        """Tell whether just the upper holders are reserved so far.
+
+        The others then are adjacent holders on their own, which are enumerated elsewhere. `later`:
+        the others.
+        """
         if not later:
             return False
         reserved = [i for i in self._members if i not in later]
@@ -206,7 +225,10 @@ class _ReservationOrders:
         return reserved == list(range(first, first + len(reserved)))
 
     def _saves_capacity(self, reserved: tuple[_Group, ...], group: _Group) -> bool:
-        """Tell whether each holder that shrinks further than elsewhere is in a full memory."""
+        """Tell whether each holder reserved after a deeper one is in a memory that may be full.
+
+        Elsewhere the smaller tile is of no use.
+        """
         holders = self._template.holders
         in_full = [i for i in group if holders[i].component in self._full]
         if len(group) > 1 and not in_full:

@@ -1,4 +1,4 @@
-"""Templates that no search for little energy or time needs: another template is never worse.
+"""Recognise templates that a search for energy or latency may leave out: another is never worse.
 
 Where hierarchies are open, a holder of an outer memory may stand below one of a deeper memory, so
 that loops between the two shrink its tile. If its memory has capacity for everything kept there,
@@ -54,7 +54,10 @@ def _may_have_gaps(access: TensorAccess) -> bool:
 
 
 def _first_out_of_order(problem: Problem, template: Template) -> Holder | None:
-    """Return the first holder below a holder of a deeper memory; backing holders stand on top."""
+    """Return the first holder that stands below a holder of a deeper memory; None if there is none.
+
+    Backing holders, on top of all, do not count.
+    """
     deepest = -1
     for holder in template.holders:
         if holder.backing:

@@ -1,4 +1,4 @@
-"""Variants of a template, one for each choice of the lanes on which its slots depend.
+"""Make variants of a template, one per choice of those lanes on which its slots depend.
 
 Two kinds of slots depend on lanes chosen elsewhere. A memory spread over the grid of an Array has
 the capacity of the places at work, and the spatial loops over the grid, below it, decide how many
@@ -28,7 +28,7 @@ _Groups = Sequence[tuple[Choice, ...]]  # choices that make no difference to any
 
 
 class _Restrictable(NamedTuple):
-    """A dimension whose lanes decide something, with the choices that are told apart."""
+    """A dimension whose lanes decide some slot, with its choices in groups of equal effect."""
 
     loops: SpatialLoops
     groups: _Groups
@@ -89,7 +89,7 @@ def _variants(template: Template, options: Sequence[_Restrictable]) -> Iterator[
 
 
 def _options(problem: Problem, template: Template) -> list[_Restrictable]:
-    """Return the dimensions whose lanes decide something, with the choices that are told apart."""
+    """Return the dimensions whose lanes decide some slot, with their choices in groups."""
     grouped = (
         (loops, _groups(problem, template, loops)) for loops in problem.spatial_loops(template)
     )
@@ -97,7 +97,7 @@ def _options(problem: Problem, template: Template) -> list[_Restrictable]:
 
 
 class _SingleChoices(Sequence[tuple[Choice, ...]]):
-    """Each choice as a group of its own, made when it is looked at."""
+    """The choices of a dimension, each as a group of its own, made when it is looked at."""
 
     def __init__(self, choices: Sequence[Choice]) -> None:
         self._choices = choices
@@ -118,7 +118,7 @@ class _SingleChoices(Sequence[tuple[Choice, ...]]):
 
 
 def _groups(problem: Problem, template: Template, loops: SpatialLoops) -> _Groups | None:
-    """Group the choices that make no difference to any slot; None if no choice does."""
+    """Group the choices of a dimension by their effect on slots; None if they have none."""
     if not loops.choices:
         return None
     holders_below = early_holders(problem, template, problem.level(loops.component))
@@ -135,7 +135,11 @@ def _groups(problem: Problem, template: Template, loops: SpatialLoops) -> _Group
 def _groups_above(
     problem: Problem, template: Template, loops: SpatialLoops, holders_below: Sequence[int]
 ) -> _Groups:
-    """Group the choices of a dimension that stands above `holders_below`, of outer memories."""
+    """Group the choices of a dimension that stands above holders of outer memories.
+
+    `holders_below`: their numbers. Only one lane is left where one of them is among adjacent
+    holders.
+    """
     adjacent = {
         i
         for adjacent_holders in template.adjacent
@@ -181,7 +185,7 @@ def _groups_by_effect(
 
 
 def _feeds_places(problem: Problem, template: Template, loops: SpatialLoops) -> bool:
-    """Tell whether the template holds something in a memory spread along this dimension."""
+    """Tell whether the template holds a tensor in a memory spread along this dimension."""
     names = {holder.component for holder in (*template.holders, *template.tolls)}
     for level, component in enumerate(problem.components):
         grid = grid_of(problem.components, level)
@@ -236,7 +240,10 @@ def early_holders(problem: Problem, template: Template, level: int) -> tuple[int
 
 
 def _first_at(problem: Problem, template: Template, level: int) -> int:
-    """Return the first holder at or below `level`: the loops of that level stand right above it."""
+    """Return the number of the first holder of a component at or below `level`.
+
+    The spatial loops of that level stand right above it. The number of holders if there is none.
+    """
     holders = template.holders
     return next(
         (i for i, h in enumerate(holders) if problem.level(h.component) >= level), len(holders)
@@ -306,7 +313,7 @@ def lanes_seen_below(
 
 
 def _first_lanes(loops: SpatialLoops) -> dict[str, int]:
-    """Return the lanes of the first choice of a dimension; none if no lanes are legal there.
+    """Return the lanes per variable of a dimension's first choice, where there are several.
 
     All choices that a template leaves have lanes over the same of the variables that matter.
     """

@@ -1,11 +1,11 @@
-"""Placements that hold no more than they must: if any placement has a mapping, one of these has.
+"""Enumerate placements that hold no more than they must: if any has a mapping, one of these has.
 
 To take a holder out of a mapping frees capacity, and the loops around it stand in one gap that
 allows all that both gaps allowed. Three rules may break: a set of a deeper memory may name the
 holder's memory; tile_shape applies to the first holder of its memory; no_resend_to_below of a
 holder above would reach down to the next holder of the tensor. In these cases, and for the
-outermost holder, nothing is left out.
-(Uneven loops and lanes do not change places, so that for uneven tiles this is no proof.)
+outermost holder, nothing is left out. (Uneven loops and lanes do not change places, so that for
+uneven tiles this is no proof.)
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ class _HolderLevel:
     sent_once: frozenset[str]
 
     def options(self, tensor: str, backed: frozenset[str]) -> _Holds:
-        """Return whether the level may do without a tensor, and whether it may hold it."""
+        """Return the legal choices for a tensor at this level: holding it (True) or not (False).
+
+        Both, one or none. `backed`: tensors that this level must keep if it may.
+        """
         is_toll = isinstance(self.component, Toll)
         if tensor in self.rules.back and tensor in self.tensors_above:
             return ()
@@ -49,7 +52,10 @@ class _HolderLevel:
         return tuple(holds for holds, is_legal in ((False, not must), (True, may)) if is_legal)
 
     def helps(self, tensor: str) -> bool:
-        """Tell whether it can help that the level holds a tensor although it need not."""
+        """Tell whether holding a tensor without need may make a mapping possible.
+
+        So if it is the tensor's first holder, or rules depend on the holder.
+        """
         is_first = tensor not in self.tensors_above
         return is_first or self.is_named or bool(self.rules.tile_shape) or tensor in self.sent_once
 
@@ -96,7 +102,10 @@ def _placed(
     backed: frozenset[str],
     choose: Callable[[_HolderLevel, str, _Holds], _Holds],
 ) -> Iterator[Placement]:
-    """Enumerate the placements in which `choose` picks from the options of each level."""
+    """Enumerate placements from the outermost level down.
+
+    `choose`: picks, for each level and tensor, from the legal options.
+    """
 
     def extend(kept_tensors: KeptTensors) -> Iterator[Placement]:
         if len(kept_tensors) == len(components):
@@ -119,7 +128,7 @@ def _all_kept(kept_tensors: KeptTensors) -> frozenset[str]:
 
 
 def _level_below(kept_tensors: KeptTensors, components: Sequence[TensorHolder]) -> _HolderLevel:
-    """Return the next component with its rules below the levels that have chosen."""
+    """Return the next component below `kept_tensors`, with its rules given what these keep."""
     component = components[len(kept_tensors)]
     tensors_above = {name: frozenset(tensors) for name, (tensors, _) in kept_tensors.items()}
     named_below = frozenset[str]().union(

@@ -124,7 +124,10 @@ def _extend(
     backed: frozenset[str],
     kept_tensors: KeptTensors,
 ) -> Iterator[Placement]:
-    """Enumerate the placements that keep `kept_tensors` above the rest of the `components`."""
+    """Enumerate the placements that keep `kept_tensors` in the components above.
+
+    `components`: those below, which still choose.
+    """
     if not components:
         if _tensors_in(kept_tensors) >= set(einsum.tensors):
             yield placement_of(kept_tensors)
@@ -158,7 +161,10 @@ def _tensors_in(kept_tensors: KeptTensors) -> set[str]:
 def _choices(
     component: TensorHolder, rules: PlacementRules, einsum: Einsum, kept_tensors: KeptTensors
 ) -> Iterator[tuple[str, ...]]:
-    """Enumerate the tensors that `component` may hold below `kept_tensors`, the most first."""
+    """Enumerate the sets of tensors that a component may hold, the largest first.
+
+    `kept_tensors`: by the components above.
+    """
     tensors_above = _tensors_in(kept_tensors)
     allowed = set(einsum.tensors)
     if isinstance(component, Toll):
@@ -194,7 +200,7 @@ def templates(
 def _holders_of(
     placement: Placement, tolls: frozenset[str], floating: frozenset[str]
 ) -> tuple[list[Holder], list[list[Holder]]]:
-    """Return the backing holders of a placement, and those below them by memory."""
+    """Return the backing holders of a placement, and lists of the other holders, one per memory."""
     held_above: set[str] = set()
     backing: list[Holder] = []
     groups: list[list[Holder]] = []
@@ -224,7 +230,10 @@ def until_backed(template: Template) -> Template:
 
 
 def _orders(groups: list[list[Holder]], placement: Placement) -> Iterator[tuple[Holder, ...]]:
-    """Enumerate the orders of the holders of each memory, outermost memory first."""
+    """Enumerate the legal orders of non-backing holders; `groups`: those of each memory.
+
+    Outermost memory first, unless rules allow another order.
+    """
     if any(_may_leave_hierarchy(group, placement) for group in groups):
         yield from _interleavings(groups, placement)
         return
@@ -275,7 +284,10 @@ def _interleavings(
 def _linear_extensions(
     holders: tuple[Holder, ...], must_precede: Callable[[Holder, Holder], bool]
 ) -> Iterator[tuple[Holder, ...]]:
-    """Enumerate the orders of `holders` that respect a partial order."""
+    """Enumerate the orders of `holders` that keep a partial order.
+
+    `must_precede(a, b)`: a before b.
+    """
     if not holders:
         yield ()
         return

@@ -41,7 +41,11 @@ _Bans = Mapping[str, frozenset[str]]  # component -> variables without a spatial
 
 
 class _CapacityFreeChoices(NamedTuple):
-    """Spatial choices without regard to capacity, and the tiles that they need at each level."""
+    """Spatial choices found without regard to capacity.
+
+    `dims`: dimensions with all choices; `loops`: what is left after min_usage; `needs`: the largest
+    tiles that each memory would have to hold.
+    """
 
     dims: tuple[PathDimension, ...]
     loops: tuple[SpatialLoops, ...]
@@ -314,11 +318,11 @@ def _smallest_tiles_fit(
 
 
 def _spatial_bans(problem: Problem, template: Template) -> _Bans:
-    """Return the variables that may have no spatial loop, per component.
+    """Return, per component, the rank variables over which it may have no spatial loop.
 
     Such a loop would fetch a tensor under no_refetch_from_above again, would compute a tensor more
-    than once that Einsums exchange below it, or would leave each lane with a part of the sums of
-    an output that no memory above the lanes holds (theory/model.md §8.2).
+    than once that Einsums exchange below it, or would leave each lane with a part of the sums of an
+    output that no memory above the lanes holds (theory/model.md §8.2).
     """
     banned: dict[str, frozenset[str]] = {}
     if problem.has_shared_tensors:
@@ -337,7 +341,7 @@ def _spatial_bans(problem: Problem, template: Template) -> _Bans:
 
 
 def _levels_without_spatial_reuse(problem: Problem, template: Template, holder: Holder) -> range:
-    """Return the levels whose spatial loops must be relevant to the tensor of a holder."""
+    """Return the levels at which spatial loops must be relevant to a holder's tensor."""
     if holder.backing:
         is_summed = problem.einsum.access(holder.tensor).output
         sums_must_join = is_summed and problem.conventions.complete_reads

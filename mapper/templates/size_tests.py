@@ -17,7 +17,7 @@ from tilewright.arch.components.components import Component, Memory
 
 @dataclass(slots=True)
 class SizeTests:
-    """The questions asked so far whether so many bits fit into a memory.
+    """The comparisons of bits with sizes of memories made so far, as ranges of sizes.
 
     `most_fitting`, `least_refused`: per memory the most bits that fitted one instance, and the
     least that did not.
@@ -27,11 +27,11 @@ class SizeTests:
     least_refused: dict[str, float] = field(default_factory=dict)
 
     def so_far(self) -> SizeTests:
-        """Return the questions asked so far, without those that are asked later."""
+        """Return a copy, which later comparisons do not change."""
         return SizeTests(dict(self.most_fitting), dict(self.least_refused))
 
     def fits(self, memory: Memory, bits: float, instances: float = 1.0) -> bool:
-        """Tell whether `bits` fit into some instances of a memory, and remember the question."""
+        """Tell whether `bits` fit into some instances of a memory, and remember the answer."""
         share, name = bits / instances, memory.name
         if bits <= memory.size * instances:
             self.most_fitting[name] = max(share, self.most_fitting.get(name, -inf))
@@ -40,9 +40,9 @@ class SizeTests:
         return False
 
     def hold_for(self, components: Iterable[Component]) -> bool:
-        """Tell whether the memories among `components` give the same answers to all questions.
+        """Tell whether memories of other sizes give the same answers to all comparisons so far.
 
-        Exact for questions about one instance.
+        `components`: with the other memories. Exact for comparisons with one instance.
         """
         memories = [c for c in components if isinstance(c, Memory)]
         fitting = all(self.most_fitting.get(m.name, -inf) <= m.size for m in memories)

@@ -74,7 +74,7 @@ class _SlotLayout:
         self._depth = -1  # spatial loops down to this level are laid out
 
     def slots(self) -> tuple[Slot, ...]:
-        """Return the slots, with the places that share each reservation."""
+        """Return the slots; reservations have the number of instances that share the tile."""
         slots: list[Slot] = []
         for index, holder in enumerate(self._template.holders):
             self._descend(slots, index, self._problem.level(holder.component))
@@ -91,7 +91,10 @@ class _SlotLayout:
         )
 
     def _descend(self, slots: list[Slot], index: int, level: int) -> None:
-        """Add the spatial loops and Tolls above holder `index`, which stands at `level`."""
+        """Add to `slots` the spatial loops and Tolls that stand right above holder `index`.
+
+        `level`: of the holder's component; loops down to it are added.
+        """
         crossed = self._crossed_above(index)
         self._tolls = [toll for toll in self._tolls if toll not in crossed]
         adjacent = self._adjacent.get(index)
@@ -105,7 +108,7 @@ class _SlotLayout:
         self._depth = max(self._depth, level)
 
     def _crossed_above(self, index: int) -> list[Holder]:
-        """Return the Tolls to cross right above holder `index`."""
+        """Return the (tensor, Toll) crossings that stand right above holder `index`."""
         adjacent = self._adjacent.get(index)
         return [
             toll
@@ -114,7 +117,7 @@ class _SlotLayout:
         ]
 
     def _below_fill(self, index: int, holder: Holder) -> Iterator[Slot]:
-        """Lay out the reservation of a holder and the loops of its gap."""
+        """Yield the slots between the fill of holder `index` and the next holder."""
         adjacent = self._adjacent.get(index)
         if adjacent is None:
             yield from self._gap(index, holder)
@@ -127,7 +130,7 @@ class _SlotLayout:
             )
 
     def _gap(self, index: int, holder: Holder) -> Iterator[Slot]:
-        """Lay out the loops between holder `index` and the next one, with the reservation."""
+        """Yield the temporal loops and the reservation between holder `index` and the next one."""
         problem, template = self._problem, self._template
         reservation = self._reservation(index, holder)
         next_holder = template.holders[index + 1 : index + 2]
@@ -147,13 +150,13 @@ class _SlotLayout:
         yield from _useful_loops(problem, template, index + 1, variables_below)
 
     def _may_have_loops_above(self, index: int, holder: Holder) -> bool:
-        """Tell whether loops may stand between the fill and the reservation of a holder."""
+        """Tell whether loops may stand between the fill and the reservation of holder `index`."""
         if holder.backing or holder.floating:
             return False
         return not (self._problem.conventions.loops_sink and self._seen_below[index])
 
     def _reservation(self, index: int, holder: Holder) -> Reservation:
-        """Return the reservation of a holder, with the lanes below it that it sees."""
+        """Return the reservation of holder `index`, with lanes above that multiply its tile."""
         reservation = self._problem.reservation(holder)
         seen_below = self._seen_below[index]
         if not seen_below:
@@ -162,7 +165,10 @@ class _SlotLayout:
 
 
 def _shrinks_below(template: Template, adjacent: AdjacentHolders, index: int, tensor: str) -> bool:
-    """Tell whether an adjacent holder of `tensor` above `index` shrinks below the last of them."""
+    """Tell whether a tensor's last holder among adjacent ones is above `index`.
+
+    Its tile then shrinks below the last of them, and a Toll of the tensor stands there.
+    """
     holding = [
         i for i in range(adjacent.first, adjacent.last + 1) if template.holders[i].tensor == tensor
     ]
@@ -170,14 +176,20 @@ def _shrinks_below(template: Template, adjacent: AdjacentHolders, index: int, te
 
 
 def _single_lane(loops: SpatialLoops) -> SpatialLoops:
-    """Return a dimension between adjacent holders: it has one lane, or they are not adjacent."""
+    """Return a dimension with only its choices of one lane.
+
+    Between adjacent holders there can be no spatial loop.
+    """
     return replace(loops, choices=tuple(c for c in loops.choices if prod(c) == 1))
 
 
 def _adjacent_gap(
     problem: Problem, template: Template, adjacent: AdjacentHolders, banned: frozenset[str]
 ) -> Iterator[Slot]:
-    """Lay out the loops below adjacent holders, with their reservations."""
+    """Yield the loops and reservations below the last of some adjacent holders.
+
+    `banned`: variables that may have no loop there.
+    """
     allowed = [v for v in problem.einsum.bounds if v not in banned]
     members = range(adjacent.first, adjacent.last + 1)
     pinned = any(template.holders[i].backing or _is_pinned(problem, template, i) for i in members)
@@ -205,12 +217,18 @@ def _among(variables: Iterable[str], allowed: Sequence[str]) -> list[str]:
 def _useful_loops(
     problem: Problem, template: Template, index: int, variables: Sequence[str]
 ) -> Iterator[TemporalLoops]:
-    """Yield the slot of the loops above holder `index` that cannot be lowered under it for free."""
+    """Yield the slot of temporal loops right above holder `index`, unless it would be empty.
+
+    Loops that cost no more below the holder are left out of it.
+    """
     yield from _loops([v for v in variables if _useful_above(problem, template, index, v)])
 
 
 def _loops(variables: Sequence[str], single: bool = False) -> Iterator[TemporalLoops]:
-    """Yield the slot of temporal loops over some variables; no slot over none."""
+    """Yield the slot of temporal loops over some variables; none for no variables.
+
+    `single`: over at most one of them.
+    """
     if variables:
         yield TemporalLoops(tuple(variables), single)
 
@@ -245,7 +263,11 @@ def sliding_variables(
 def _reachable_tolls(
     problem: Problem, template: Template, index: int, tolls: Sequence[Holder]
 ) -> list[Holder]:
-    """Return the Tolls to be crossed above holder `index`: outer levels first, per tensor."""
+    """Return those of `tolls` that can be crossed right above holder `index`.
+
+    Their components are further out than the holder's, and no holder of the tensor further out than
+    the Toll follows.
+    """
     if index >= len(template.holders):
         return list(tolls)
     level = problem.level(template.holders[index].component)
@@ -267,9 +289,9 @@ def _with_relevance(
 
 
 def _useful_above(problem: Problem, template: Template, index: int, variable: str) -> bool:
-    """Tell whether a loop directly above holder `index` cannot be lowered under it for free.
+    """Tell whether a loop over `variable` right above holder `index` may cost less than below it.
 
-    Adjacent holders stay together: it would have to go under all of them.
+    Adjacent holders stay together: the loop would have to go below all of them.
     """
     if index >= len(template.holders):
         return True
@@ -294,9 +316,9 @@ def _stays_above(problem: Problem, template: Template, index: int, variable: str
 
 
 def _is_pinned(problem: Problem, template: Template, index: int) -> bool:
-    """Tell whether loops cannot be raised above holder `index` for free.
+    """Tell whether moving a loop from below holder `index` to above it may cost something.
 
-    They cannot where they cannot be moved at all, and where a network feeds spatial loops right
+    So where no loop moves for free (_keeps_loops), and where a network feeds spatial loops right
     above the holder: every round of the loops above these is a message.
     """
     return _keeps_loops(problem, template, index) or _right_below_network(problem, template, index)
@@ -311,7 +333,7 @@ def _right_below_network(problem: Problem, template: Template, index: int) -> bo
 
 
 def _keeps_loops(problem: Problem, template: Template, index: int) -> bool:
-    """Tell whether no loop can be moved past holder `index` for free.
+    """Tell whether no loop can be moved past holder `index` without a change of cost or legality.
 
     tile_shape pins the tile of the first holder of a memory. No loop moves for free where spatial
     loops stand above holders of outer memories, or where the links of a network carry one round
@@ -327,7 +349,7 @@ def _keeps_loops(problem: Problem, template: Template, index: int) -> bool:
 
 
 def _out_of_order(problem: Problem, template: Template) -> bool:
-    """Tell whether lanes of a dimension that the template fixes stand above an outer memory."""
+    """Tell whether the template fixes lanes of a dimension above a holder of an outer memory."""
     return any(
         any(prod(choice) > 1 for choice in restriction.choices)
         and early_holders(problem, template, problem.level(restriction.component))
@@ -355,7 +377,10 @@ def _temporal_bans(
 
 
 def _gaps_without_reuse(template: Template, index: int) -> list[int]:
-    """Return the gaps whose loops must be relevant to the tensor of holder `index`."""
+    """Return the gaps in which loops must be relevant to the tensor of holder `index`.
+
+    A gap has the number of the holder above it.
+    """
     holder = template.holders[index]
     rules = template.placement.rules_of(holder.component)
     gaps: list[int] = []

@@ -223,7 +223,10 @@ def apply_min_usage(
 
 
 class _MinUsage:
-    """Finds the highest usage that each dimension can reach, the innermost one first."""
+    """Finds the highest usage up to its min_usage that each dimension can reach, innermost first.
+
+    Usage: lanes / fanout * usage_scale.
+    """
 
     def __init__(
         self,
@@ -239,7 +242,10 @@ class _MinUsage:
         self._usages = [0.0] * len(dims)  # required of each dimension so far
 
     def choices(self) -> tuple[SpatialLoops, ...]:
-        """Return the dimensions with the choices left; all choices if no lanes fit at all."""
+        """Return the dimensions with the choices that are left.
+
+        All choices if no lanes fit at all.
+        """
         reachable: list[set[Choice]] = []
         for index in range(len(self._dims) - 1, -1, -1):
             if self._dims[index].dim.min_usage <= 0:
@@ -257,7 +263,10 @@ class _MinUsage:
         )
 
     def _raise_usage(self, index: int) -> list[set[Choice]] | None:
-        """Require the highest usage of a dimension that leaves each dimension some choice."""
+        """Require the highest usage of dimension `index` that leaves all dimensions some choice.
+
+        Return the choices left to each dimension; None if there is no such usage.
+        """
         for required in _usages_to_try(self._dims[index]):
             self._usages[index] = required
             reachable = self._reachable()
@@ -266,7 +275,10 @@ class _MinUsage:
         return None
 
     def _reachable(self) -> list[set[Choice]] | None:
-        """Return the choices of each dimension that the inner ones leave; None if one has none."""
+        """Return the choices of each dimension that fit together with choices of the others.
+
+        None if there is no combination that fits the memories and divides the bounds.
+        """
         extents: set[Extents] = {(1,) * len(self._einsum.bounds)}
         reachable: list[set[Choice]] = []
         depth = max((dim.level for dim in self._dims), default=0) + 1
@@ -287,7 +299,7 @@ class _MinUsage:
         return reachable[::-1]
 
     def _candidates(self, index: int) -> Sequence[Choice]:
-        """Return the choices of a dimension that reach the usage required of it.
+        """Return the choices of dimension `index` that reach the usage required of it so far.
 
         With uneven variables, of which there are many choices, one lane stands for a dimension that
         need not reach any usage: more lanes need larger tiles, so that no other choice fits if this
@@ -311,7 +323,7 @@ class _MinUsage:
     def _extents_above(
         self, loops: SpatialLoops, lanes: Choice, extents_below: Extents
     ) -> Iterator[Extents]:
-        """Yield the extents above a dimension with some lanes, from those below it."""
+        """Yield the tile extents above a dimension, for some lanes and the extents below it."""
         factors = dict(zip(loops.variables, lanes, strict=True))
         options = [
             _extents(used, factors.get(v, 1), bound, self._cuttable.get(v, ()))
@@ -321,7 +333,7 @@ class _MinUsage:
 
 
 def _with_usage(dim: PathDimension, required: float) -> SpatialLoops:
-    """Return the dimension with the choices of at least a usage."""
+    """Return the dimension with only the choices whose usage is at least `required`."""
     loops = dim.loops
     chosen = [c for c in loops.choices if usage(dim.dim, prod(c)) >= required - _ROUNDING]
     return replace(loops, choices=tuple(chosen))
@@ -336,9 +348,10 @@ def _usages_to_try(dim: PathDimension) -> list[float]:
 
 @cache
 def _extents(used: int, lanes: int, bound: int, cuttable: tuple[int, ...]) -> list[int]:
-    """Return the extents of one variable that `lanes` tiles of extent `used` can make up.
+    """Return the extents above `lanes` tiles of extent `used` along one variable.
 
-    E.g. 3 lanes of tiles of 2 make 6, or 5 if an uneven loop may cut 5.
+    E.g. 3 lanes of tiles of 2 make 6, or 5 if an uneven loop may cut 5, which is returned as -5:
+    above it no other uneven loop may stand.
     """
     even = used * lanes
     if used < 0 or not cuttable:

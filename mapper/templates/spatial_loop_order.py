@@ -1,4 +1,4 @@
-"""The order of the spatial loops of a template: of dimensions that stand next to each other.
+"""Order the spatial loops of a template that stand next to each other.
 
 `slot_sequence.py` puts the dimensions of each fanout above the first holder below it, in the order
 of the file. Only behind a Network the order has a cost (theory/lattice.md §2.4). The variables of

@@ -1,8 +1,9 @@
-"""No memory holds more at any moment than it has, and every lane exists (theory/model.md §4.2).
+"""Prove that no memory is overfilled at any moment, and that every lane exists.
 
 While one Einsum runs, a memory holds the tiles of this Einsum; persistent tiles; tiles of tensors
 that an earlier Einsum left there for a later one; and tiles of other Einsums that stay over the
-turns of a loop which they share with this one. The sum of their shares of the memory may reach 1.
+turns of a loop which they share with this one. The sum of their shares of the memory may reach 1
+(theory/model.md §4.2).
 """
 
 from __future__ import annotations
@@ -118,7 +119,7 @@ def _fullest(einsums: Sequence[EinsumTiles]) -> dict[str, FullMoment]:
 
 
 class _Moments:
-    """Which tiles are there while each Einsum runs."""
+    """Finds which tiles are in each memory while each Einsum runs."""
 
     def __init__(self, einsums: Sequence[EinsumTiles]) -> None:
         self._einsums = einsums
@@ -154,7 +155,10 @@ class _Moments:
         }
 
     def _there(self, running: int) -> Iterator[ReservedTile]:
-        """Yield the tiles that are live while an Einsum runs, some of them several times."""
+        """Yield the tiles that are live while Einsum number `running` runs.
+
+        Some come several times.
+        """
         schedule = self._einsums[running].schedule
         for owner, tiles in enumerate(self._tiles):
             shared = 0

@@ -45,7 +45,7 @@ from tilewright.mapper.workload.workload import Workload
 
 
 class _Intervals(NamedTuple):
-    """Intervals of positions, one per tile; empty where `lowest` is above `highest`."""
+    """Intervals of positions, one per tile; empty where `lowest` exceeds `highest`."""
 
     lowest: Positions
     highest: Positions
@@ -91,7 +91,7 @@ def completeness_violations(
 
 
 def _results(einsums: Sequence[Einsum]) -> Iterator[tuple[Einsum, TensorAccess]]:
-    """Yield the Einsums with the outputs that no Einsum reads."""
+    """Yield (Einsum, output) for the outputs that no Einsum reads."""
     tensors_read = {access.tensor for einsum in einsums for access in einsum.inputs}
     for einsum in einsums:
         for written in einsum.outputs:
@@ -244,8 +244,11 @@ class _OtherLoops:
 def _positions_of_writer(
     exchange: _Handover, writer_variable: str, reader_variable: str, tiles: Tiles
 ) -> _Intervals:
-    """Return, per tile of the reader's loop, the least and the greatest position of the writer's
-    variable that touches a value that the reader touches in that tile."""
+    """Return, per tile of the reader's loop, an interval of positions of the writer's variable.
+
+    It contains all positions at which the writer touches a value that the reader touches in that
+    tile.
+    """
     bound = exchange.writer_bounds.get(writer_variable, 1)
     lowest = np.zeros(len(tiles.starts), dtype=np.int64)
     highest = np.full(len(tiles.starts), bound - 1, dtype=np.int64)
@@ -264,7 +267,7 @@ def _positions_of_writer(
 def _read_interval(
     form: Affine, variable: str, tiles: Tiles, bounds: Mapping[str, int]
 ) -> _Intervals:
-    """Return the least and the greatest index that a form takes in each tile of a variable."""
+    """Return, per tile of a variable, the least and the greatest value of an index expression."""
     low = np.full(len(tiles.starts), form.constant, dtype=np.int64)
     high = low.copy()
     for name, factor in form.terms:
@@ -286,7 +289,10 @@ def _solved(
     values: _Intervals,
     bounds: Mapping[str, int],
 ) -> _Intervals:
-    """Return the positions of a variable at which a form can take a value of an interval."""
+    """Return the positions of a variable at which an index may take a value of an interval.
+
+    `factor`: of the variable in `form`; other variables have any value within `bounds`.
+    """
     others = [(name, other) for name, other in form.terms if name != variable]
     least = form.constant + sum(min(0, other * (bounds[name] - 1)) for name, other in others)
     most = form.constant + sum(max(0, other * (bounds[name] - 1)) for name, other in others)

@@ -1,4 +1,4 @@
-"""The path of components that an Einsum of a mapping uses, evaluated for what it holds where."""
+"""Find the path of components that each Einsum of a mapping uses, for what it holds where."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def component_path(
 def _components_used(
     schedule: EinsumSchedule, holders: Sequence[ScheduledHolder]
 ) -> dict[str, int]:
-    """Return the components of holders and spatial loops, with a node that names each."""
+    """Return the components of holders and spatial loops, with the number of a node of each."""
     nodes = {holder.component: holder.node for holder in holders}
     return nodes | {loop.component: loop.node for loop in schedule.loops if loop.is_spatial}
 

@@ -1,4 +1,4 @@
-"""Every point of each Einsum's iteration space is computed exactly once.
+"""Prove that every point of each Einsum's iteration space is computed exactly once.
 
 The loops over a variable cut its range into tiles that neither overlap nor leave a gap
 (tile_intervals.py), so loops over an Einsum's own variables visit each point once. What remains to
@@ -45,7 +45,7 @@ def _not_one_branch(
 
 
 def _turns(schedules: tuple[EinsumSchedule, ...], workload: Workload) -> dict[int, int]:
-    """Return the most turns that each loop takes for any Einsum below it."""
+    """Return, by node number, the most iterations that each loop has for any Einsum below it."""
     turns: dict[int, int] = {}
     for schedule in schedules:
         counts = turns_of_loops(schedule, workload.einsum(schedule.einsum).bounds)

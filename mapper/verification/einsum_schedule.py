@@ -1,4 +1,4 @@
-"""When and where an Einsum of a mapping runs: its loops and holders, read straight from the tree.
+"""Read from a mapping when and where each Einsum runs: its loops and holders.
 
 The verification has a reading of the mapping of its own, so that a mistake of the model or of the
 search in reading it does not hide here.
@@ -63,7 +63,11 @@ class ScheduledHolder:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The branch of a Sequential in which an Einsum stands."""
+    """The branch of a Sequential on the way to an Einsum.
+
+    `node`: number of the Sequential; `branch`: of the branch, from 0; `loops_above`: loops above
+    it.
+    """
 
     node: int
     branch: int
@@ -72,7 +76,11 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class EinsumSchedule:
-    """All nodes above the Compute of one Einsum, outermost first."""
+    """All nodes above the Compute of one Einsum, outermost first.
+
+    `loops`, `holders`: temporal and spatial loops; Storage and Toll nodes per tensor. `steps`:
+    branches of Sequential nodes. `component`: name of the Compute.
+    """
 
     einsum: str
     loops: tuple[ScheduledLoop, ...]
@@ -88,7 +96,7 @@ class EinsumSchedule:
 
 @dataclass(frozen=True, slots=True)
 class _Above:
-    """What stands above a list of nodes."""
+    """The loops (with their node numbers), holders and steps above a list of nodes."""
 
     loops: tuple[Temporal | Spatial, ...] = ()
     loop_nodes: tuple[int, ...] = ()
@@ -98,7 +106,7 @@ class _Above:
 
 @dataclass(slots=True)
 class _ScheduleReader:
-    """Numbers the nodes of a mapping depth first."""
+    """Reads the schedules from a mapping, numbering its nodes depth first."""
 
     numbers: int = field(default=0)
 
@@ -147,10 +155,11 @@ def schedules_of(mapping: Mapping) -> tuple[EinsumSchedule, ...]:
 
 
 def with_lanes_below(schedule: EinsumSchedule, levels: Bounds[str, int]) -> EinsumSchedule:
-    """Return the schedule with the loops that each holder is written below but stands above.
+    """Return the schedule with `lanes_below` of each holder filled in.
 
-    A spatial loop belongs to the fanout of its component (theory/model.md §2.2, conventions.md
-    §9). `levels`: the place of each component on the Einsum's path, the outermost first.
+    A spatial loop belongs to the fanout of its component (theory/model.md §2.2, conventions.md §9):
+    one written above a holder of a memory above that fanout stands below the holder in effect.
+    `levels`: the place of each component on the Einsum's path, the outermost first.
     """
     lanes = [
         (number, levels[loop.component])
@@ -213,7 +222,7 @@ def turning_above(
 
 
 def _holders(node: Storage, number: int, loops_above: int) -> tuple[ScheduledHolder, ...]:
-    """Return a holder per tensor."""
+    """Return one ScheduledHolder per tensor of a Storage or Toll node."""
     is_toll = isinstance(node, Toll)
     return tuple(
         ScheduledHolder(number, tensor, node.component, node.persistent, loops_above, is_toll)

@@ -107,7 +107,7 @@ class EinsumTiles:
         )
 
     def _extents(self, above: list[int]) -> dict[str, int]:
-        """Return the largest tile of the iteration space below some of the loops."""
+        """Return each variable's extent in the largest tile below some loops (numbers)."""
         extents = dict(self.einsum.bounds)
         for loop in (self.schedule.loops[number] for number in above):
             if loop.variable in extents:
@@ -116,7 +116,10 @@ class EinsumTiles:
         return extents
 
     def _first_loop_that_needs_all(self, place: int, access: TensorAccess) -> int:
-        """Return the number of the first loop below a holder that uses what is left as a whole."""
+        """Return the number of the first loop below a holder at which its tile stops shrinking.
+
+        `place`: of the holder among those of the Einsum. The number of loops if there is none.
+        """
         holder = self._holders[place]
         level = self._level[holder.component]
         loops = self.schedule.loops
@@ -136,7 +139,7 @@ class EinsumTiles:
         return end
 
     def _next_holder(self, place: int) -> int:
-        """Return the number of loops above the next holder that a tile stops at.
+        """Return the number of loops above the next holder that stops the shrinking of a tile.
 
         That is the next of the same tensor, and any below a loop; all loops if there is none.
         """
@@ -170,10 +173,10 @@ class EinsumTiles:
 def _moving_holders(
     schedule: EinsumSchedule, einsum: Einsum, level: Mapping[str, int]
 ) -> tuple[ScheduledHolder, ...]:
-    """Return the holders of the Einsum's tensors that count.
+    """Return the holders of an Einsum's tensors that count.
 
-    A copy reads the source and writes the destination. What the source has at or below the
-    destination's innermost memory is the destination's own tile (docs/conventions.md §5).
+    All but for a copy, which reads the source and writes the destination: what the source has at or
+    below the destination's innermost memory is the destination's own tile (docs/conventions.md §5).
     """
     tensors = set(einsum.tensors)
     holders = tuple(holder for holder in schedule.holders if holder.tensor in tensors)

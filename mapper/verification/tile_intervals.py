@@ -22,8 +22,10 @@ Positions = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Tiles:
-    """Tiles in order: tile i has the positions starts[i] … ends[i] - 1; `outer[i]`: the number of
-    the tile of the next outer loop that tile i is a part of."""
+    """Tiles of one variable in order: tile i has the positions starts[i] … ends[i] - 1.
+
+    `outer[i]`: the number of the tile of the next outer loop that tile i is a part of.
+    """
 
     starts: Positions
     ends: Positions

@@ -81,7 +81,7 @@ def _comparisons(node: ast.expr) -> list[Affine]:
 
 
 def _comparison(left: LinearForm, operator: ast.cmpop, right: LinearForm) -> list[Affine]:
-    """Return the forms that are at most 0 if the comparison holds."""
+    """Return affine forms that are all at most 0 just if `left operator right` holds."""
     match operator:
         case ast.Lt() | ast.LtE():
             return [_difference(left, right, strict=isinstance(operator, ast.Lt))]
@@ -127,7 +127,10 @@ def ranges(
 def _interval(
     name: str, low: Mapping[str, int], high: Mapping[str, int], einsum: str, where: Where | None
 ) -> tuple[int, int]:
-    """Return the least and the greatest value of a rank variable; raise if there is none."""
+    """Return the least and the greatest value of a rank variable.
+
+    Raises WorkloadError if there is no upper bound or no value.
+    """
     if name not in high:
         raise _unbounded(name, einsum, where)
     if high[name] < low[name]:
@@ -141,7 +144,10 @@ def _interval(
 
 
 def _lower_of(form: Affine) -> list[tuple[str, int]]:
-    """Return the lower bound in a form over one variable: `-f * v + c <= 0` gives `v >= c / f`."""
+    """Return the lower bound in a form that must be at most 0, as [(variable, value)] or [].
+
+    Only a form over one variable has one: `-f * v + c <= 0` gives `v >= c / f`.
+    """
     if len(form.terms) == 1 and form.terms[0][1] < 0:
         name, factor = form.terms[0]
         return [(name, -(-form.constant // -factor))]
@@ -156,7 +162,10 @@ def _uppers(form: Affine, low: Mapping[str, int]) -> list[tuple[str, int]]:
 
 
 def _check_lower(limit: Limit, intervals: Mapping[str, tuple[int, int]], einsum: str) -> None:
-    """Check that a limit with a negative factor over several variables holds in the whole box."""
+    """Raise WorkloadError if a limit over several variables would cut a corner off the box.
+
+    A limit with a negative factor must hold for all combinations of values.
+    """
     terms = limit.form.terms
     if len(terms) < 2 or all(factor > 0 for _, factor in terms):
         return

@@ -79,7 +79,10 @@ def build_workload(document: Document, variables: Mapping[str, object]) -> Workl
 
 
 def _check_size(einsum: Einsum, where: Where) -> None:
-    """Refuse counts near the largest float: counts are exact, but energies are floats."""
+    """Raise WorkloadError if the counts of an Einsum come near the largest float.
+
+    Counts are exact, but energies are floats.
+    """
     sizes = {a.tensor: a.tile_size(einsum.bounds) for a in einsum.accesses}
     sizes["operations"] = einsum.operations * einsum.n_instances
     for name, size in sizes.items():
@@ -107,7 +110,10 @@ def _renames(document: Document) -> RenamesSpec:
 
 
 def _flat(document: Document, path: DocPath, items: object) -> Iterator[tuple[DocPath, object]]:
-    """Yield (path, item) of a list of Einsums; items may be lists, from included files."""
+    """Yield (path, item) of a list of Einsums.
+
+    Lists in the list, from included files, are opened.
+    """
     if isinstance(items, list | tuple):
         for number, item in enumerate(items):
             yield from _flat(document, (*path, number), item)
@@ -209,7 +215,10 @@ def _long(
 
 
 class _WorkloadLimits:
-    """The limits that a workload writes once for all its Einsums, read when first asked for."""
+    """The sizes, paddings and bounds that a workload writes once for all its Einsums.
+
+    Read when first asked for.
+    """
 
     def __init__(
         self, document: Document, workload: WorkloadSpec, variables: Mapping[str, object]
@@ -275,10 +284,10 @@ class _WorkloadLimits:
         return limits + [limit for limit in written if _variables_of(limit) <= variables]
 
     def _of_ranks(self, draft: EinsumDraft) -> list[Limit]:
-        """Return what the sizes of ranks say of an Einsum's variables.
+        """Return the limits that the sizes of ranks set on an Einsum's variables.
 
-        A window such as `x + 1` may reach into the padding if its variables are limited by an
-        index of their own, such as the `x` of an output.
+        A window such as `x + 1` may reach into the padding if its variables are limited by an index
+        of their own, such as the `x` of an output.
         """
         sizes, padding = self.sizes_of(draft), self.padding_of(draft)
         indices = [
@@ -321,7 +330,10 @@ def _sizes(
     variables: Mapping[str, object],
     least: int = 1,
 ) -> dict[str, tuple[int, Where]]:
-    """Return {rank: (size, place)}; a size may be an expression of others: `ceil(64 * 8 / X)`."""
+    """Return {rank: (size, place)}; a size may be an expression of others: `ceil(64 * 8 / X)`.
+
+    `variables`: values for the names in it. Raises WorkloadError below `least`.
+    """
     places = {rank: document.where((*path, rank)) for rank in sizes}
     names = LazyNames(sizes, variables, places.get)
     return {
@@ -330,7 +342,7 @@ def _sizes(
 
 
 def _finish(draft: EinsumDraft, names: Names) -> tuple[Einsum, Scope]:
-    """Return the Einsum, with rank variables that begin at 0, and its scope."""
+    """Return the Einsum and its scope; rank variables then begin at 0."""
     resolved = names.of(draft)
     accesses = tuple(
         TensorAccess(

@@ -104,7 +104,7 @@ def check_draft(draft: EinsumDraft) -> None:
 
 
 def _check_tensors(draft: EinsumDraft) -> None:
-    """Check that a tensor is written, none of these is touched again, and a copy has one input."""
+    """Raise WorkloadError unless outputs are written once and only, and a copy has one input."""
     twice = [name for name in draft.tensors if draft.tensors.count(name) > 1]
     if twice:
         raise WorkloadError(
@@ -164,7 +164,10 @@ def padded_ranks(draft: EinsumDraft, access: ParsedAccess) -> tuple[tuple[str, i
 
 
 def _ends(form: Affine, ranges: Mapping[str, tuple[int, int]]) -> tuple[int, int]:
-    """Return the least and the greatest value of an index."""
+    """Return the least and the greatest value of an index.
+
+    `ranges`: first and last value per variable.
+    """
     ends = [[factor * value for value in ranges[name]] for name, factor in form.terms]
     return form.constant + sum(map(min, ends)), form.constant + sum(map(max, ends))
 

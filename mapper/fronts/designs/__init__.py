@@ -1,1 +1,1 @@
-"""Pareto sets that answer for many designs: sizes, fanouts and energies that differ."""
+"""Find Pareto sets that answer for many designs, which differ in sizes, fanouts and energies."""

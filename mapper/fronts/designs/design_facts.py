@@ -1,4 +1,4 @@
-"""What an architecture says of one Einsum, apart in numbers that may differ and in all the rest.
+"""Split what an architecture says of an Einsum: numbers in which designs may differ, and its form.
 
 Designs of a study often differ in sizes of memories, fanouts, energies, areas and leakage alone.
 These are the facts of a design; what is left when they are taken out is its form. Designs of one
@@ -39,7 +39,7 @@ class DesignFacts:
 
 
 def facts_of(paths: Sequence[FlatArch]) -> DesignFacts | None:
-    """Return the facts of a design; None if Einsums see other numbers of a component.
+    """Return the facts of a design; None if Einsums see different numbers of one component.
 
     `paths`: of components, for each Einsum and Compute.
     """
@@ -69,7 +69,10 @@ def _facts_of_path(flat: FlatArch) -> DesignFacts:
 
 
 def form_of(paths: Sequence[FlatArch]) -> list[Any]:
-    """Return all that the paths of components say besides the facts, to be compared."""
+    """Return all that the paths of components say besides the facts.
+
+    Equal for designs of one form.
+    """
     return [
         (
             [_form(component) for component in flat.components],
@@ -98,7 +101,10 @@ def _form(component: Component) -> tuple[object, ...]:
 
 
 def names_of_rules(paths: Sequence[FlatArch]) -> Iterator[str]:
-    """Yield the names in the rules of what memories keep: other numbers may change the rules."""
+    """Yield the names that the rules of memories refer to, such as variables of the architecture.
+
+    If one of these is a fact, the rules may change with it.
+    """
     for flat in paths:
         for component in flat.components:
             rules = getattr(component, "tensors", None)
@@ -107,8 +113,9 @@ def names_of_rules(paths: Sequence[FlatArch]) -> Iterator[str]:
 
 
 def has_free_form(paths: Sequence[FlatArch], variables: Sequence[str]) -> bool:
-    """Tell whether facts may change alone: no rule names a number, nothing is gated or networked.
+    """Tell whether facts can change without changing the rules or the way costs are counted.
 
+    So if no rule names a number, and nothing is power gated, in an Array or behind a network.
     `variables`: names of those of the architecture.
     """
     naming = {*_NUMBERS_OF_RULES, *variables} & set(names_of_rules(paths))

@@ -60,10 +60,11 @@ _SECOND = {"energy": 1, "latency": 0, "edp": 0}  # column that decides between e
 
 @dataclass(frozen=True)
 class DesignRange:
-    """A family of designs: a request of one, and the architectures with one knob turned.
+    """A family of designs around one request, and the architectures with one knob changed.
 
-    `request`: what is asked of each design, with the architecture of the largest. `knobs`: per
-    knob, the architectures with each of its values, the others being as in the request.
+    A knob is a parameter of the study. `request`: what is asked of each design, with the
+    architecture of the largest. `knobs`: per knob, the architectures with each of its values, other
+    knobs as in the request.
     """
 
     request: Request
@@ -75,7 +76,7 @@ class DesignRange:
         return FamilyPaths(self.request)
 
     def ranges(self) -> FactRanges | None:
-        """Return the numbers in which the designs differ; None if they differ in more."""
+        """Return the numbers in which the designs differ; None if they differ in anything else."""
         family = self.paths
         base = flat_paths(family.base)
         known = facts_of(base)
@@ -92,7 +93,10 @@ class DesignRange:
 
 
 def _lanes_depend(paths: Sequence[FlatArch], ranges: FactRanges) -> bool:
-    """Tell whether fanouts differ where lanes are not simply limited by them."""
+    """Tell whether fanouts differ and do more than limit the number of lanes.
+
+    So with min_usage, usage_scale, or a fanout of 1 among them.
+    """
     if not ranges.fanouts:
         return False
     dims = [dim for flat in paths for c in flat.components for dim in c.spatial]
@@ -102,7 +106,10 @@ def _lanes_depend(paths: Sequence[FlatArch], ranges: FactRanges) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _SearchedRequest(Request):
-    """A request whose paths stand for a family: largest sizes and fanouts, least energies."""
+    """A request for one search that answers for a whole family of designs.
+
+    `searched`: paths by Einsum, with the largest sizes and fanouts and the least energies.
+    """
 
     searched: Mapping[str, tuple[FlatArch, ...]] = field(default_factory=dict)
 
@@ -124,7 +131,11 @@ class _FrontTable:
 
 
 class _ScoredOnce(NamedTuple):
-    """A mapping as scored on the largest design, its paths, and the shares of memories it fills."""
+    """A mapping of the workload scored on the largest design.
+
+    `paths`, `computes`: of each Einsum. `shares`: per Einsum, the share of each memory that it
+    fills.
+    """
 
     best: ScoredMapping
     paths: tuple[FlatArch, ...]
@@ -133,10 +144,11 @@ class _ScoredOnce(NamedTuple):
 
 
 class _Fronts(NamedTuple):
-    """The Pareto set of each Einsum for some fanouts, and what is known of its mappings.
+    """The Pareto set of each Einsum for some fanouts, with scores computed so far.
 
-    `scored`: choices of a mapping of each Einsum, by number. `shares`: by number of the Einsum and
-    of its mapping, the share of each memory that it fills at its fullest moment.
+    `scored`: by the number of the chosen point of each Einsum; None: no mapping of the largest
+    design. `shares`: by (Einsum, point), the share of each memory that it fills at its fullest
+    moment.
     """
 
     tables: tuple[_FrontTable, ...]
@@ -145,12 +157,15 @@ class _Fronts(NamedTuple):
     shares: dict[tuple[int, int], Mapping[str, Fraction]]
 
     def chosen(self, choice: tuple[int, ...]) -> list[LoopNest]:
-        """Return the mapping of each Einsum, by number."""
+        """Return the mapping of each Einsum; `choice`: numbers of the points."""
         pairs = zip(self.tables, choice, strict=True)
         return [table.mappings[number] for table, number in pairs]
 
     def chosen_scores(self, choice: Sequence[int]) -> list[Score]:
-        """Return the scores of these mappings on the largest design."""
+        """Return the score of each Einsum's mapping on the largest design.
+
+        `choice`: point numbers.
+        """
         pairs = zip(self.tables, choice, strict=True)
         return [table.scores[number] for table, number in pairs]
 
@@ -171,7 +186,7 @@ class DesignFronts:
         self._fronts: dict[tuple[int, ...], _Fronts | None] = {}
 
     def answer(self, arch: Arch) -> SearchResult | None:
-        """Return the best mapping on a design with its certificate, unsearched.
+        """Return the best mapping on a design with its certificate, without a search.
 
         `arch`: the design. None if it is no member of the family, or nothing fits: then a search
         has the answer, or says why there is none.
@@ -208,7 +223,11 @@ class DesignFronts:
         return self._fronts[fanouts]
 
     def _search(self, fanouts: tuple[int, ...]) -> _Fronts | None:
-        """Return the Pareto sets with so many lanes; None if they are not whole or nothing fits."""
+        """Find the Pareto sets for designs with so many lanes.
+
+        `fanouts`: one per dimension that differs. None if they are not proven complete, or if
+        nothing fits.
+        """
         dims = zip(self._ranges.fanouts, fanouts, strict=True)
         most_lanes = tuple((component, name, lanes) for (component, name), lanes in dims)
         solver = EinsumFrontSolver(self._searched, _metrics(self._ranges, most_lanes))
@@ -231,7 +250,10 @@ class DesignFronts:
     def _answer(
         self, arch: Arch, paths: Paths, known: _ScoredOnce, row: Floats, fronts: _Fronts
     ) -> SearchResult | None:
-        """Return a scored mapping as the answer for a design; None if it does not fit."""
+        """Return a scored mapping as the answer for a design; None if it does not fit there.
+
+        `row`: joule and second by the front, which must agree with the score.
+        """
         taken = _taken(paths, known.computes)
         if not _fits(known, taken):
             return None
@@ -249,7 +271,10 @@ class DesignFronts:
         )
 
     def _score(self, fronts: _Fronts, choice: tuple[int, ...]) -> _ScoredOnce | None:
-        """Score and verify a mapping of each Einsum on the largest design; None if it is none."""
+        """Score and verify the mapping of the workload from a chosen point of each Einsum.
+
+        On the largest design. None if the mapping is not verified, or costs depend on what is kept.
+        """
         request, mappings = self._family.request, fronts.chosen(choice)
         arch, work = request.arch, request.workload
         mapping = mappings[0] if len(mappings) == 1 else unfused_mapping(work, mappings)
@@ -271,17 +296,17 @@ class DesignFronts:
     def _shares(
         self, fronts: _Fronts, choice: tuple[int, ...], mappings: Sequence[LoopNest]
     ) -> list[Mapping[str, Fraction]]:
-        """Return for each Einsum the share of each memory that its chosen mapping fills."""
+        """Return, per Einsum, the share of each memory that its chosen mapping fills."""
         for part, mapping in zip(enumerate(choice), mappings, strict=True):
             if part not in fronts.shares:
                 fronts.shares[part] = self._verified_shares(part[0], mapping)
         return [fronts.shares[part] for part in enumerate(choice)]
 
     def _verified_shares(self, number: int, mapping: LoopNest) -> Mapping[str, Fraction]:
-        """Return the share of each memory that a mapping of one Einsum fills on the largest design.
+        """Return the share of each memory that an Einsum's mapping fills on the largest design.
 
-        The Einsums share no tensor, so that each can be looked at alone. A mapping that is not
-        verified fills more than there is.
+        Einsums share no tensor, so that each is looked at alone. A mapping that cannot be verified
+        gets a share of 2, which never fits.
         """
         request = self._family.request
         alone = replace(request.workload, einsums=(request.workload.einsums[number],))
@@ -292,19 +317,19 @@ class DesignFronts:
 
 
 def _kept_counts(request: Request) -> bool:
-    """Tell whether what memories keep decides more than where tensors may be."""
+    """Tell whether attributes of some component depend on which tensors are kept."""
     work, switch = request.workload, conventions_called(request.options.conventions).switch
     return any(depends_on_kept(request.arch, work.scope(e), switch) for e in work.einsums)
 
 
 def _compute(mapping: LoopNest) -> str:
-    """Return the Compute of the mapping of one Einsum."""
+    """Return the name of the Compute of the mapping of one Einsum."""
     (path,) = paths_of(mapping)
     return path.component
 
 
 def _taken(paths: Paths, computes: Sequence[str]) -> tuple[FlatArch, ...]:
-    """Return the path to the chosen Compute of each Einsum."""
+    """Return, per Einsum, its path to the chosen Compute."""
     pairs = zip(paths, computes, strict=True)
     return tuple(
         next(f for f in several if f.compute.name == compute) for several, compute in pairs
@@ -312,7 +337,7 @@ def _taken(paths: Paths, computes: Sequence[str]) -> tuple[FlatArch, ...]:
 
 
 def _fits(known: _ScoredOnce, paths: Sequence[FlatArch]) -> bool:
-    """Prove that no memory of another size is ever overfilled: bits stay what they were."""
+    """Tell whether a mapping fits memories of other sizes: it fills as many bits as before."""
     before, after = _sizes(known.paths), _sizes(paths)
     return all(
         share * Fraction(before[name]) <= Fraction(after[name])
@@ -352,7 +377,10 @@ def design_fronts(family: DesignRange) -> DesignFronts | None:
 
 
 def is_answerable(request: Request) -> bool:
-    """Tell whether Pareto sets of single Einsums can hold the answer to a request."""
+    """Tell whether Pareto sets of single Einsums can hold the answer to a request.
+
+    The request asks for one best mapping; Einsums share no tensor, none is a copy or persistent.
+    """
     if not _asks_for_one_best(request.options) or shared_tensors(request.workload):
         return False
     accesses = [

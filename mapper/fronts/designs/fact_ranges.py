@@ -58,7 +58,7 @@ class FactRanges:
 
     @property
     def prices(self) -> tuple[Mapping[ActionName, float], ...]:
-        """Return the further prices searched, as joules above the least energies.
+        """Prices to search at besides the least ones, as joules above the least energies.
 
         They are the corners of the box of all prices but the least: number 2^i - 1 has group i
         alone at its most.
@@ -75,7 +75,10 @@ class FactRanges:
         )
 
     def searched(self, flat: FlatArch) -> FlatArch:
-        """Return a path with the largest sizes and fanouts, least energies and least leakage."""
+        """Return the path that stands for the family in the search.
+
+        With the largest sizes and fanouts, the least energies and the least leakage.
+        """
         components = [self._searched(component) for component in flat.components]
         outermost = components[0]
         copies = conventions_called("default").instances(outermost)
@@ -102,7 +105,7 @@ class FactRanges:
 
     @property
     def has_largest_base(self) -> bool:
-        """Whether what fits on some design fits on the one that the family was made from."""
+        """Whether the design from which the family was made has the largest sizes and fanouts."""
         sizes = all(self._base.sizes[name] == several[-1] for name, several in self.sizes.items())
         return sizes and all(self._base.fanouts[d] == f[-1] for d, f in self.fanouts.items())
 
@@ -122,7 +125,7 @@ class FactRanges:
         return (facts.energies[widest] - self.energies[widest]) / group[widest]
 
     def _holds(self, facts: DesignFacts, shares: Sequence[float]) -> bool:
-        """Tell whether a design has all numbers that its place says, and no others."""
+        """Tell whether a design's energies follow from its shares and its sizes are known."""
         expected = dict(self.energies)
         for group, share in zip(self.groups, shares, strict=True):
             if not -NOISE <= share <= 1 + NOISE:
@@ -138,9 +141,10 @@ class FactRanges:
 
 
 class _KnobEffect(NamedTuple):
-    """How a knob moves an energy: joules to the least, from there to the most, and in which steps.
+    """How a knob changes the energy of an action.
 
-    `profile`: per value of the knob, the share of the way to the most.
+    `least`: joules from the base to the least; `span`: from there to the most; `profile`: per value
+    of the knob, the share of the way from least to most.
     """
 
     least: float
@@ -149,7 +153,10 @@ class _KnobEffect(NamedTuple):
 
 
 def _effect(action: ActionName, joules: float, knob: Sequence[DesignFacts]) -> _KnobEffect | None:
-    """Return how a knob moves an energy of so many joules; None if it does not."""
+    """Return how a knob changes an action's energy; None if it does not.
+
+    `joules`: its energy in the base design. `knob`: the designs with each value of the knob.
+    """
     steps = [design.energies[action] - joules for design in knob]
     least, span = min(steps), max(steps) - min(steps)
     if span <= NOISE * abs(joules):
@@ -187,15 +194,15 @@ def ranges_of(base: DesignFacts, knobs: Sequence[Sequence[DesignFacts]]) -> Fact
 
 
 def _differing(several: Sequence[Mapping[Any, float]]) -> dict[Any, tuple[float, ...]]:
-    """Return the values of each key that has more than one, rising."""
+    """Return the keys with several values, each with these values, rising."""
     values = {key: sorted({float(each[key]) for each in several}) for key in several[0]}
     return {key: tuple(each) for key, each in values.items() if len(each) > 1}
 
 
 def _least_watts(base: DesignFacts, knobs: Sequence[Sequence[DesignFacts]]) -> float:
-    """Return the least leakage if each knob changes it by a factor of its own.
+    """Return the least leakage of the family, if each knob multiplies it by a factor of its own.
 
-    `FactRanges.place` looks whether that holds for a design.
+    `FactRanges.place` checks that for each design.
     """
     return sum(
         watts * prod(min(design.watts[name] for design in knob) / watts for knob in knobs)

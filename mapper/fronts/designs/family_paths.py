@@ -1,4 +1,4 @@
-"""The paths of components of many designs, of which most components are those of other designs.
+"""Build the paths of components of many designs, reusing the components of known designs.
 
 The component of a node depends on how the node is written, on the variables and on the place of the
 node. Where the first Einsum sees the components of known designs, the others do so too: they are
@@ -26,7 +26,7 @@ Paths = tuple[tuple[FlatArch, ...], ...]  # per Einsum, the path to each of its 
 
 
 class _KnownComponent(NamedTuple):
-    """A component as the first Einsum sees it, and what the others see in its place."""
+    """A component as the first Einsum sees it, as the other Einsums see it, and its facts."""
 
     first: Component
     others: tuple[Component, ...]
@@ -41,7 +41,10 @@ class Design(NamedTuple):
 
 
 class FamilyPaths:
-    """Evaluates designs for all Einsums of a request; `request`: with the architecture of one."""
+    """Evaluates the architectures of a family for all Einsums of a request.
+
+    `request`: with the architecture of one design, the base.
+    """
 
     def __init__(self, request: Request) -> None:
         self._request = request
@@ -73,7 +76,7 @@ class FamilyPaths:
         return tuple(asked.flat_archs(einsum) for einsum in self._request.workload.einsums)
 
     def _learn(self, paths: Paths) -> None:
-        """Remember the components of a design of the family's form."""
+        """Remember the components of a design, to build other designs from them."""
         others = [{c.name: c for c in _components(several)} for several in paths[1:]]
         for component in _components(paths[0]):
             if all(component.name in by_name for by_name in others):
@@ -98,7 +101,7 @@ def flat_paths(paths: Paths) -> list[FlatArch]:
 
 
 def facts_of_component(component: Component) -> DesignFacts:
-    """Return the facts that one component says."""
+    """Return the numbers of one component in which designs may differ."""
     compute: Any = component
     facts = facts_of([FlatArch(compute, (component,))])
     assert facts is not None

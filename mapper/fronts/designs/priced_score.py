@@ -1,4 +1,4 @@
-"""The score of a mapping on designs that differ in numbers alone, without counting again."""
+"""Score a mapping on designs that differ in numbers alone, without counting again."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The size of a mapspace: in closed form, by state of the lattice, or as a lower bound."""
+"""Count the mappings of a mapspace: in closed form, by tile shape, or a lower bound."""

@@ -1,4 +1,4 @@
-"""The number of points in closed form, where templates differ in the order of holders only.
+"""Count points in closed form, where templates differ in the order of holders only.
 
 Where nothing pins a tile, no window slides, no memory overflows and no holder sees lanes above it,
 the gaps in which a loop over a variable may stand are independent. So the number of points of a
@@ -91,7 +91,7 @@ class ClosedFormCounts:
         return not overflowing(problem, template) and not self._sees_lanes(template)
 
     def _sees_lanes(self, template: Template) -> bool:
-        """Tell whether a holder stands below lanes of a deeper level than its own."""
+        """Tell whether a holder stands below spatial loops of a component deeper than its own."""
         level = self._problem.level
         backed = max(level(h.component) for h in template.holders if h.backing)
         levels_below = [level(h.component) for h in template.holders if not h.backing]
@@ -118,7 +118,7 @@ class ClosedFormCounts:
         return sum(orders.values()), points
 
     def _orders_of(self, placement: Placement, template: Template) -> Counter[Gaps]:
-        """Return the number of orders of the holders, per numbers of gaps."""
+        """Return the number of orders of a placement's holders, by number of gaps per variable."""
         memories = {c.name for c in self._problem.components if isinstance(c, Memory)}
         holders = [h for h in template.holders if not h.backing]
         groups = [
@@ -150,7 +150,11 @@ class ClosedFormCounts:
         return orders_by_gaps
 
     def _further(self, gaps: Gaps, tensors: Sequence[str | None]) -> Gaps:
-        """Add the gaps between neighbours; "": the backing holders, None: the Compute."""
+        """Return the gaps per variable with those between some successive holders added.
+
+        `tensors`: of the holders, outermost first; "" stands for the backing holders, None for the
+        Compute.
+        """
         counted = list(gaps)
         for upper, lower in pairwise(tensors):
             for i in range(len(counted)):
@@ -172,7 +176,7 @@ class ClosedFormCounts:
         return self._memo.points[key]
 
     def _lanes_of(self, dims: tuple[SpatialLoops, ...]) -> Counter[Gaps]:
-        """Return the numbers of choices per product of lanes of all dimensions, per variable."""
+        """Return the number of choices of lanes of all dimensions, by total lanes per variable."""
         if dims not in self._memo.lanes:
             lanes: Counter[Gaps] = Counter({(1,) * len(self._names): 1})
             for loops in dims:
@@ -197,14 +201,17 @@ class ClosedFormCounts:
 
 @cache
 def _distributions(extent: int, gaps: int) -> int:
-    """Return the number of ways to distribute the iterations of a variable over some gaps."""
+    """Return in how many ways `extent` is a product of one factor for each of `gaps` gaps.
+
+    Example: 4 over 2 gaps: 1 x 4, 2 x 2, 4 x 1, so 3.
+    """
     if gaps == 0:
         return int(extent == 1)
     return prod(comb(exponent + gaps - 1, gaps - 1) for _, exponent in factorise(extent))
 
 
 def _restricts_loops(rules: PlacementRules, honours_shapes: bool) -> bool:
-    """Tell whether rules of a component say which loops may stand where, or free its place."""
+    """Tell whether a component's rules restrict loops, or let its holders leave the hierarchy."""
     restricts = bool(rules.no_refetch_from_above or rules.no_resend_to_below)
     is_free = rules.force_memory_hierarchy_order is False
     return restricts or is_free or bool(honours_shapes and rules.tile_shape)

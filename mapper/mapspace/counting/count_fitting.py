@@ -37,7 +37,11 @@ def count_fitting(points: Points, limit: int) -> tuple[int | None, int]:
 
 
 def _counted(points: Points, limit: int, kind: type) -> tuple[int | None, int, bool]:
-    """Count with numbers of one kind; tell whether float64 would hold all of them."""
+    """Count the fitting points with numbers of one kind: float64 or Python integers.
+
+    Return (number, steps, whether float64 holds all numbers exactly); the number is None beyond
+    `limit` steps.
+    """
     lasts, lattice = tight(points), points.lattice
     end = max(lasts.values(), default=-1) + 1
     start: Any = np.zeros(lattice.size, kind)
@@ -61,7 +65,11 @@ def _counted(points: Points, limit: int, kind: type) -> tuple[int | None, int, b
 
 
 def _reserved(points: Points, slot: Reservation, tables: _Tables, last: bool) -> _Tables:
-    """Reserve the tile of each state; states with equal bits in use stay together."""
+    """Return the counts below a reservation, as one array over states per amount of bits in use.
+
+    States in which the tile does not fit become 0. `last`: no later reservation uses the memory, so
+    that its bits need not be told apart.
+    """
     memory, capacity = points.memories.index(slot.component), points.problem.capacity_bits(slot)
     access = points.problem.einsum.access(slot.tensor)
     bits = points.lattice.occupancy(access, dict(slot.lanes)) * points.problem.value_bits(slot)
@@ -77,7 +85,10 @@ def _reserved(points: Points, slot: Reservation, tables: _Tables, last: bool) ->
 
 
 def _chains_below(lattice: Lattice, slot: Slot, counts: Any) -> Any:
-    """Return the number of chains to each state below a slot, from those to the states above."""
+    """Return the number of chains to each state below a slot, from those to the states above it.
+
+    A chain: one tile per slot so far.
+    """
     if isinstance(slot, SpatialLoops):
         total = np.zeros(lattice.shape, counts.dtype)
         for shift in lattice.shifts(slot.variables, slot.choices):

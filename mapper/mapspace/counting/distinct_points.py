@@ -45,7 +45,10 @@ def count_distinct(points: Points) -> int:
 
 
 def _counted(points: Points, kind: type) -> tuple[int, bool]:
-    """Count from the innermost slot up; tell whether float64 holds all numbers."""
+    """Count the distinct mappings of a template with numbers of one kind: float64 or integers.
+
+    Return the number, and whether float64 holds all numbers exactly.
+    """
     lattice, slots = points.lattice, points.slots
     counts: Any = np.zeros(lattice.size, kind)
     counts[0] = 1
@@ -66,7 +69,10 @@ def _counted(points: Points, kind: type) -> tuple[int, bool]:
 
 
 def _gap_above(slots: Sequence[Slot], last: int) -> int | None:
-    """Return the first slot of a gap with a reservation below loops that ends at slot `last`."""
+    """Return the first slot of a gap that ends at slot `last` and has loops above a reservation.
+
+    None if there is no such gap.
+    """
     index = last - 1 if isinstance(slots[last], TemporalLoops) else last
     if index < 1 or not isinstance(slots[index], Reservation):
         return None
@@ -77,10 +83,11 @@ def _gap_above(slots: Sequence[Slot], last: int) -> int | None:
 
 
 def _distinct_above(points: Points, gap: Sequence[Any], counts: Any) -> Any:
-    """Count the distinct loops of one gap: all loops that can stand above its reservation do.
+    """Return the number of distinct mappings above one gap, per state, from those below it.
 
-    With S one loop over a window and R the loops below: S R without no S, and without any S those
-    of R that begin with a loop over which the tile does not stream, or none.
+    All loops that can stand above the gap's reservation do. With S one loop over a window and R the
+    loops below: S R with some S, and without any S those of R that begin with a loop over which the
+    tile does not stream, or none.
     """
     lattice = points.lattice
     place = next(i for i, slot in enumerate(gap) if isinstance(slot, Reservation))

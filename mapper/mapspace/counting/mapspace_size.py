@@ -1,4 +1,4 @@
-"""The size of mapspaces: exact where it can be counted quickly, else a lower bound."""
+"""Count mapspaces under many sets of rules: exactly where that is fast, else at least so many."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ class CountedSizes:
 
 @dataclass(frozen=True, slots=True)
 class _CountedPlacements:
-    """Numbers of templates, points and fitting points of some placements; exact or lower bounds."""
+    """Numbers of templates, points and fitting points of some placements.
+
+    `exact`: per number whether it is exact; else it is a lower bound.
+    """
 
     counted: tuple[int, int, int]
     exact: tuple[bool, bool, bool] = (True, True, True)
@@ -74,7 +77,7 @@ class MapspaceSizes:
 
 
 def _key_of(space: Mapspace) -> Hashable:
-    """Return the rules on which the size depends, for one Einsum and one path."""
+    """Return a key of the rules on which a mapspace's size depends, for one Einsum and path."""
     sizes = tuple((c.name, c.size) for c in space.problem.components if isinstance(c, Memory))
     rules = tuple(
         tuple(
@@ -110,7 +113,7 @@ def _parts(space: Mapspace, memo: CountCache) -> list[_CountedPlacements]:
 
 
 def _one_by_one(space: Mapspace, placements: Sequence[Placement]) -> _CountedPlacements:
-    """Count the templates of these placements one after the other, if they are few."""
+    """Count the templates of some placements one after the other; lower bounds if they are many."""
     templates = list(islice(space.each_template(placements), _TEMPLATES + 1))
     if len(templates) > _TEMPLATES:
         return _CountedPlacements((len(templates), 0, 0), (False, False, False))
@@ -125,7 +128,7 @@ def _one_by_one(space: Mapspace, placements: Sequence[Placement]) -> _CountedPla
 
 
 def _work(space: Mapspace) -> float:
-    """Estimate what counting the points takes: slots and lanes of all templates, per state."""
+    """Return the estimated work of counting a mapspace's points: tile shapes times slots."""
     states = 1.0
     for bound in space.einsum.bounds.values():
         states *= sum(1 for d in range(1, bound + 1) if bound % d == 0)

@@ -37,7 +37,11 @@ class Repeats:
 
     @cached_property
     def _siblings(self) -> dict[int, tuple[int, ...]]:
-        """Templates whose points may share mappings, by the number of each of them."""
+        """Templates whose points may share mappings with each template, by its number.
+
+        The same holders in the same order, with other adjacent holders. Templates without any are
+        left out.
+        """
         groups: dict[object, list[int]] = {}
         for number, points in enumerate(self._points):
             template = points.template
@@ -167,7 +171,7 @@ class Repeats:
 
 
 def _tolls(mapping: Mapping) -> frozenset[_Passed]:
-    """Return the Toll crossings of a mapping, with the tiles above them."""
+    """Return the Toll crossings of a mapping: (Toll, tensor, tiles above it)."""
     shape: dict[str, int] = {}
     crossings: set[_Passed] = set()
     for node in mapping.nodes:

@@ -1,1 +1,1 @@
-"""What an operation of an Einsum computes: formulas, and their values with numpy."""
+"""Parse what an operation of an Einsum computes, and compute the values of tensors with numpy."""

@@ -1,4 +1,4 @@
-"""The formula of an Einsum as a syntax tree, whether it is written out or a product or sum."""
+"""Return the formula of an Einsum as a syntax tree, also of a plain product or sum."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from tilewright.mapper.workload.einsum import Einsum
 
 
 def expression(einsum: Einsum) -> ast.expr:
-    """Return what an Einsum computes at one point, inputs as the names `_0`, `_1`, …"""
+    """Return what an Einsum computes at one point, as a syntax tree.
+
+    The names `_0`, `_1`, … stand for the inputs in their order.
+    """
     if einsum.formula is not None:
         return _parsed(einsum.formula.text)
     return _parsed(f" {einsum.combine} ".join(f"_{number}" for number in range(len(einsum.inputs))))
@@ -17,7 +20,7 @@ def expression(einsum: Einsum) -> ast.expr:
 
 @lru_cache(maxsize=256)
 def _parsed(text: str) -> ast.expr:
-    """Return the tree of a text, which nobody changes: a search asks for one at each mapping."""
+    """Return the syntax tree of a text; cached, so nobody may change it."""
     return ast.parse(text, mode="eval").body
 
 

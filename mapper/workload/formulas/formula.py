@@ -177,7 +177,7 @@ def _computed(node: ast.expr, inputs: Sequence[Values]) -> Any:
 
 
 def _unary(name: str, values: Any) -> Any:
-    """Return a function of one value, by its name in formulas."""
+    """Apply a function of one value, given by its name in formulas."""
     import numpy as np
 
     if name == "relu":

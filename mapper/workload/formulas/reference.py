@@ -83,7 +83,7 @@ def joined_values(einsum: Einsum, values: Values, *, by_sum: bool = False) -> Va
 
 
 def _indices(access: TensorAccess, einsum: Einsum, ranks: Sequence[str]) -> Indices:
-    """Return the index of each rank at each point, as arrays that broadcast to the space."""
+    """Return each rank's index at each point, as arrays that broadcast to the iteration space."""
     places = list(einsum.bounds)
     forms = dict(access.projection)
     indices = []
@@ -116,7 +116,10 @@ def _value(einsum: Einsum, read: list[Values]) -> Values:
 
 
 def _joined(einsum: Einsum, values: Values, indices: Indices, *, by_sum: bool = False) -> Values:
-    """Return the output: the values of the points with the same index, joined."""
+    """Return the output: values of points with the same index, joined as the Einsum says.
+
+    `by_sum`: added instead.
+    """
     values = np.broadcast_to(values, tuple(einsum.bounds.values()))
     is_max = not by_sum and joins_by_max(einsum)
     join = np.maximum if is_max else np.add
@@ -134,9 +137,10 @@ def _joined(einsum: Einsum, values: Values, indices: Indices, *, by_sum: bool = 
 
 
 def _counted_axes(indices: Indices) -> list[int] | None:
-    """Return the axis along which each index counts 0, 1, …; None if one has none of its own.
+    """Return, per index, the axis of the iteration space along which it counts 0, 1, …
 
-    An index that is 0 everywhere needs none. With axes an output is joined along all others.
+    An index that is 0 everywhere needs none. None if some other index has no axis of its own. With
+    axes an output is joined along all other axes.
     """
     axes = []
     for index in indices:
