@@ -187,7 +187,10 @@ def tables(score: Score) -> list[str]:
 
 
 def shown_metric(score: Score, name: str) -> str:
-    """Return a metric of a score with its unit; times that nothing takes are not modelled."""
+    """Return a metric of a score as text with its unit.
+
+    `not modelled` for latency and edp if no component takes time, `infinite` for infinity.
+    """
     value = float(getattr(score, name))
     if name in {"latency", "edp"} and not score.is_timed:
         return "not modelled"

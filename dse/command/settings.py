@@ -67,7 +67,10 @@ def _unknown_variable(
 
 
 def ranks_of(files: Iterable[Path], settings: Mapping[str, object]) -> Iterator[str]:
-    """Yield the ranks whose sizes the files have: their sizes are values, not names for values."""
+    """Yield the names of the ranks that the files give sizes (`rank_sizes` of a workload).
+
+    Such a name is no variable of a template. `settings`: variables to read the files with.
+    """
     for path in files:
         document = load_document(path, variables=settings)
         top = document.data.get("workload") if isinstance(document.data, dict) else None

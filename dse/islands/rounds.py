@@ -142,8 +142,8 @@ def island_spec(spec: StudySpec, island: int, target: int) -> StudySpec:
 def joined(rounds: Sequence[Round], islands: Sequence[Sequence[Trial]]) -> list[Trial]:
     """Return the trials of all islands as those of one run: round after round, island by island.
 
-    They get numbers and batches in this order; `sampler` says island and number there. A design
-    that an earlier trial has tried gets that trial's result.
+    They get numbers and batches in this order; the field `sampler` of each names its island and its
+    number there. A design that an earlier trial has tried gets that trial's result.
     """
     trials: list[Trial] = []
     originals: dict[str, Trial] = {}

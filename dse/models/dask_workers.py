@@ -173,7 +173,11 @@ def _local_cluster(count: int) -> Any:
 
 
 def check_executor(executor: str, coordinators: int = 1) -> None:
-    """Check that an executor is one, and that Dask is installed where it is asked for."""
+    """Check that an executor has a known form, and that Dask is installed if it needs it.
+
+    executor: `dask`, or `dask://HOST:PORT` of a scheduler, of several ones separated by commas if a
+    study has several coordinators (islands). Raises TilewrightError.
+    """
     if executor != DASK and not executor.startswith(_PREFIX):
         raise TilewrightError(
             "there is no such executor",

@@ -132,7 +132,10 @@ class GridMatmul:
         return 0.0
 
     def section(self, reshard_cycles: float) -> dict[str, Any]:
-        """Return what the report shows: layouts, time by resource, pictures."""
+        """Return the product's section of the report: layouts, seconds by resource, pictures.
+
+        reshard_cycles: spent before it to lay its first operand out anew.
+        """
         from tilewright.mapper.layout.packing.memory_picture import memory_picture
         from tilewright.mapper.layout.queries.explanation import explain
         from tilewright.mapper.layout.queries.picture import layout_picture

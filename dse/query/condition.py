@@ -37,7 +37,7 @@ def check_condition(text: str, known: Collection[str], values: Collection[str]) 
 
 
 def comparisons(text: str) -> Iterator[tuple[str, str]]:
-    """Yield both sides of each comparison of a condition, both ways round."""
+    """Yield (left, right) and (right, left) of each comparison in a condition, as texts."""
     for comparison in _WORDS.split(text):
         sides = [side.strip() for side in _SIGN.split(comparison)]
         if len(sides) == 2:

@@ -89,10 +89,11 @@ class RunTrials:
         return self._only(chosen)
 
     def spans(self, condition: str, of_knobs: bool = False) -> list[str]:
-        """Say for each name that a condition compares with a number what values it has here.
+        """Return a line for each limit in a condition: the range of the trials' values, the limit.
 
-        So that a limit in another unit than the values of a knob can be seen: SI units, and bits.
-        `of_knobs`: only of knobs, and where a limit with a unit is beyond all values.
+        So that a limit in another unit than the values can be seen, such as `size is 8192 to 65536
+        here, 64 B is 512`; values are in SI units and bits. `of_knobs`: only limits of knobs with a
+        unit that are beyond all values.
         """
         knobs = {*labels_of(self.spec.space), *self.spec.space.paths}
         lines: list[str] = []

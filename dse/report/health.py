@@ -47,7 +47,7 @@ class SmallestChange:
 
 
 def health_cards(spec: StudySpec, trials: Sequence[Trial]) -> list[HealthCard]:
-    """Return what there is to know about a search, in the order of its weight."""
+    """Return what there is to know about a search, the most important card first."""
     designs = [trial for trial in trials if trial.same_as is None]
     if not designs:
         return []

@@ -104,7 +104,10 @@ def fidelity_of(spec: StudySpec, trials: Sequence[Trial]) -> str:
 
 
 def two_fidelities(spec: StudySpec, trials: Sequence[Trial]) -> str:
-    """Return how many designs were executed, how many only bounded, and how far the two differ."""
+    """Return a text: how many designs were executed, how many only bounded, and the difference.
+
+    The difference is how far metrics of executed designs are above their lower bounds.
+    """
     distinct = [trial for trial in trials if trial.same_as is None]
     excluded = sum(trial.status == "excluded" for trial in distinct)
     executed = [t for t in distinct if t.status in ("feasible", "violates")]

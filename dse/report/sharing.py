@@ -1,4 +1,4 @@
-"""What the designs of a run had in common, so that it was worked out once."""
+"""How much work on a run's designs was done once for several of them, in numbers and words."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from tilewright.dse.models.evaluator import NOTHING_SHARED, Sharing
 
 
 def sharing_of(times: Path) -> Sharing:
-    """Return what was shared in a run, from its times.jsonl; damaged lines are left out."""
+    """Return the sums of what the designs of a run shared, from its times.jsonl.
+
+    Damaged lines are left out.
+    """
     return total_of(_lines(times))
 
 
@@ -30,7 +33,7 @@ def total_of(several: Iterable[Sharing]) -> Sharing:
 
 
 def sharing_text(sharing: Sharing) -> str:
-    """Return in words what needed no evaluation, or no compilation."""
+    """Return a text on the evaluations and compilations that the designs of a run did not need."""
     known = sharing.repeated + sharing.known
     words = [f"{some(known, 'result')} known already"]
     if sharing.structures:
@@ -39,6 +42,6 @@ def sharing_text(sharing: Sharing) -> str:
 
 
 def structures_text(sharing: Sharing) -> str:
-    """Return in words how often a search found its templates ready."""
+    """Return a text on how many compiled templates searches found ready."""
     share = f"{100 * sharing.shared_structures / sharing.structures:.0f} %"
     return f"{share} of {sharing.structures} sets of templates left by earlier designs"

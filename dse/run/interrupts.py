@@ -84,11 +84,11 @@ def stopping_searches() -> Iterator[None]:
 
 @contextmanager
 def ended_after(seconds: float | None) -> Iterator[None]:
-    """Context manager that ends what runs inside after `seconds` and a quarter (None: never).
+    """Context manager that ends what runs inside if it takes much longer than its budget.
 
-    A search looks at its budget between its steps; a step that takes longer than the whole budget
-    ends here, 10 seconds late if a quarter is less. Raises TilewrightError then. Does nothing
-    outside of the main thread.
+    It ends by a TilewrightError after 1.25 * `seconds`, but at least 10 s after the budget; None:
+    never. A search looks at its budget between its steps, so this ends a step that takes too long.
+    Does nothing outside of the main thread.
     """
     main = threading.current_thread() is threading.main_thread()
     if seconds is None or not main or not hasattr(signal, "setitimer"):

@@ -12,7 +12,10 @@ _UNITS = {"size": "bit", "energy": "J", "latency": "s", "area": "m²", "leak_pow
 
 
 def labels_of(space: Space) -> list[str]:
-    """Return a short label for each knob: the name that the study gives it, or of its path."""
+    """Return a short label for each knob of a space.
+
+    It is the name that the study gives the knob, else the one that `knob_labels` makes of its path.
+    """
     labels = knob_labels(space.paths)
     return [d.name or label for d, label in zip(space.dimensions, labels, strict=True)]
 

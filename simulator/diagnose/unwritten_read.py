@@ -15,9 +15,10 @@ INSTEAD: Final = (
 
 
 def unwritten_notes(final: FinalState) -> tuple[str, ...]:
-    """Return a note on the reads of a run that was to look for them; none if there were none.
+    """Return a note on a run's reads of memory that nothing had written; none without such reads.
 
-    The note describes the first one and says how many operations read so.
+    The run must have been asked to note them. The note describes the first one and says how many
+    operations read so.
     """
     count = int(final.store[at.S_UNWRITTEN])
     if count == 0:
@@ -27,7 +28,10 @@ def unwritten_notes(final: FinalState) -> tuple[str, ...]:
 
 
 def unwritten_error(final: FinalState) -> UnwrittenReadError:
-    """Return the error of the first such read of a run; `final`: its tables when it stopped."""
+    """Return the error of a run's first read of memory that nothing had written.
+
+    `final`: its tables when it stopped.
+    """
     return UnwrittenReadError(_text(final), instead=INSTEAD)
 
 

@@ -48,18 +48,19 @@ def feature_kernel(module: str, name: str) -> Kernel:
 
 @cache
 def compile_features(features: tuple[tuple[str, str], ...]) -> None:
-    """Compile the kernels of rare features in several processes, those not on disk.
+    """Compile those kernels of rare features that are not on disk yet, in several processes.
 
-    features: module and name of each.
+    features: module and name of each kernel.
     """
     compile_missing([feature_kernel(*feature) for feature in features])
 
 
 @cache
 def compile_entries(features: tuple[tuple[str, str], ...]) -> None:
-    """Compile the kernels of a program's first run in several processes, those not on disk.
+    """Compile those kernels of a program's first run that are not on disk yet.
 
-    features: module and name of the rare features that it needs.
+    Several processes do so. features: module and name of the kernels of rare features that it
+    needs.
     """
     rare = [feature_kernel(*feature) for feature in features]
     compile_missing([*rare, run, schedule_all, follow])

@@ -122,9 +122,10 @@ def do_special_lines(store: Table, memory: Memory, element: int, thread: int) ->
 
 @inner_kernel
 def other_lines(store: Table, memory: Memory, arguments: FeatureArguments) -> Word:
-    """Do what `do_lines` does for arithmetic that is not plain; returns 0.
+    """Do a whole operation on lines whose arithmetic is not plain, as `do_lines`; returns 0.
 
-    `arguments` are (address of the thread, of the words that name its operands' rows, length, 0).
+    `arguments` are (address of the thread, address of the three words that name its operands' rows,
+    number of values, 0).
     """
     thread, rows, extent, _ = arguments
     lines = Lines(rows, extent)

@@ -44,8 +44,8 @@ def record(store: Table, element: int, row: int, start: int, end: int) -> None:
 def fail(store: Table, error: int, element: int, row: int, value: int) -> None:
     """Record an error of the run, unless there is one already; the run ends then.
 
-    error: its code (ERROR_...); element: address of the processing element; row, value: what the
-    message needs.
+    error: its code (ERROR_...); element: address of the processing element; row, value: two numbers
+    that the error's message needs, mostly the address of the operation and a value that is wrong.
     """
     if store[at.S_ERROR] == at.OK:
         store[at.S_ERROR] = error

@@ -10,7 +10,10 @@ from typing import NamedTuple
 
 
 class ThreadPlace(NamedTuple):
-    """Name a thread (an operation in flight) of a processing element: addresses of both rows."""
+    """Name a thread (an operation in flight) of a processing element by two addresses.
+
+    `element`: that of the processing element; `thread`: that of the thread.
+    """
 
     element: int
     thread: int
@@ -49,7 +52,7 @@ class ReadPair(NamedTuple):
 
 
 class OperandBits(NamedTuple):
-    """Hold the bits of one value of both sources of an operation, and of its scalar."""
+    """Hold the bits of one value of the first source, of the second source, and of the scalar."""
 
     first: int
     second: int

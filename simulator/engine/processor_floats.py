@@ -137,9 +137,10 @@ def sum_bits(value: float) -> Word:
 
 @inline_kernel
 def combine_half(arithmetic: int, a: int, b: int, scalar: int) -> Word:
-    """Apply an operation to 16-bit floats given by their bits, as `combine_f16` does.
+    """Apply an operation to 16-bit floats given by their bits; return the bits of the result.
 
-    The arguments are bits of 16.
+    The result is that of `combine_f16`: arithmetic is FMA (a + b * scalar), ADD, MUL, SUB or MAX,
+    rounded once.
     """
     x, y = half_value(a), half_value(b)
     if arithmetic == FMA:

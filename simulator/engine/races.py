@@ -53,7 +53,11 @@ class Reach(NamedTuple):
 
 
 class PlacePair(NamedTuple):
-    """Name two operands: of what begins, and of an operation that runs."""
+    """Name two operands that may touch the same words.
+
+    `begun`: of the operation or instruction that begins; `running`: of an operation that runs
+    already.
+    """
 
     begun: OperandPlace
     running: OperandPlace
@@ -119,7 +123,7 @@ def first_line(store: Table, place: OperandPlace, row: int) -> WordLine:
 
 @part_kernel
 def ring_offset(store: Table, place: OperandPlace) -> Word:
-    """Return the words from the start of a ring to the operand's first value."""
+    """Return the words from the start of a circular buffer to the operand's first value."""
     return store[place.thread + at.T_RING_OFFSET + place.operand]
 
 
@@ -178,7 +182,7 @@ def line_count(store: Table, place: OperandPlace, row: int) -> Word:
 
 @inner_kernel
 def line_at(store: Table, place: OperandPlace, row: int, number: int) -> WordLine:
-    """Return one of the lines of an operand; number: from 0."""
+    """Return one line of an operand's words; number: 0 for the first, below `line_count`."""
     start, stride, values, wide = first_line(store, place, row)
     wrap = store[row + at.D_WRAP]
     if store[row + at.D_DIMENSIONS] > 1:
@@ -212,7 +216,7 @@ def holds(line: WordLine, word: int) -> Word:
 
 @inner_kernel
 def common_word(first: WordLine, second: WordLine) -> Word:
-    """Return a word that both lines hold, or -1."""
+    """Return an address of a 16-bit word that both lines hold, -1 if there is none."""
     if first.values <= 0 or second.values <= 0:
         return -1
     reach, other_reach = (first.values - 1) * first.stride, (second.values - 1) * second.stride

@@ -201,7 +201,7 @@ def put_special(store: Table, memory: Memory, place: ThreadPlace, bits: int, now
 def clear_source(store: Table, memory: Memory, thread: int) -> None:
     """Set to zero the memory vector of one source of an operation, if its output asks for it.
 
-    The output's descriptor names the source by its field `zero_source`. thread: address.
+    The output's descriptor names the source by its field `zero`. thread: address.
     """
     operand = store[store[thread + at.T_OP] + at.O_ZERO]
     row = store[thread + at.T_ROWS + operand]
@@ -292,9 +292,8 @@ def queue_waits(store: Table, element: int, row: int, queue: int, now: int) -> W
 def fifo_waits(store: Table, element: int, thread: int, operand: int, asynchronous: int) -> Word:
     """Say whether a FIFO in memory is ready for a thread: BUSY, WAIT_INPUT or WAIT_OUTPUT.
 
-    It must hold the values, or have the space, for the elements that go at once. A FIFO whose lack
-    ends the operation gives -1 - its action. asynchronous: whether the operation runs on a
-    microthread.
+    It must hold the values that go at once, or have the space for them. A FIFO whose lack ends the
+    operation gives -1 - its action. asynchronous: whether the operation runs on a microthread.
     """
     fifo = store[thread + at.T_POSITIONS + operand]
     count = store[fifo + at.Q_COUNT]
@@ -319,10 +318,10 @@ def fifo_waits(store: Table, element: int, thread: int, operand: int, asynchrono
 
 @inner_kernel
 def special_ready(store: Table, element: int, thread: int, now: int) -> Word:
-    """Say whether a thread's next element can go: BUSY, or WAIT_INPUT or WAIT_OUTPUT.
+    """Say whether a thread's next value can go: BUSY, or WAIT_INPUT or WAIT_OUTPUT.
 
-    All its queues and FIFOs in memory must be ready. A FIFO whose lack ends the operation gives -1
-    - its action.
+    All queues and FIFOs in memory of its operation must be ready. A FIFO whose lack ends the
+    operation gives -1 - its action.
     """
     asynchronous = store[thread + at.T_ASYNC]
     for step in range(3):
@@ -520,7 +519,7 @@ def launch(store: Table, memory: Memory, arguments: FeatureArguments) -> Word:
 
 @inner_kernel
 def fire_special(store: Table, memory: Memory, element: int, thread: int, now: int) -> Word:
-    """Do the next element, or SIMD group, of a running special operation if it can go.
+    """Do a running special operation on its next value, or SIMD group, if that can go.
 
     A special operation uses registers, FIFOs in memory, indices, control wavelets or SIMD modes. A
     control wavelet or a FIFO may end it. Returns the cycle state BUSY, WAIT_INPUT or WAIT_OUTPUT.

@@ -299,8 +299,8 @@ def load_special(store: Table, memory: Memory, element: int, thread: int, op: in
 def stays_in_buffer(store: Table, place: OperandPlace, row: int, position: int) -> Word:
     """Return whether a memory operand that starts at `position` touches words of its buffer only.
 
-    position: address in 16-bit words, in the memory of all elements; row: address of the operand. A
-    changed length or stride counts.
+    position: address in 16-bit words, in the memory of all elements; row: address of the operand.
+    If instructions have changed its length or stride, the new ones count.
     """
     element, thread, operand = place
     if length_of(store, thread, operand) == at.EMPTY:

@@ -74,7 +74,7 @@ class LibraryLine(NamedTuple):
 
     @property
     def colors(self) -> tuple[str, str]:
-        """Names of both colors."""
+        """Names of the two colors that the library uses on this line."""
         return f"{self.name}0", f"{self.name}1"
 
     @property
@@ -84,7 +84,7 @@ class LibraryLine(NamedTuple):
 
     @property
     def queues(self) -> tuple[int, int]:
-        """Input and output queues of both colors, which have the same numbers."""
+        """Numbers of the two colors' queues; a color's input and output queue have the same."""
         return self.number + 1, self.number + 3
 
 

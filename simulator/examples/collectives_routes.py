@@ -22,7 +22,11 @@ class LinePorts(NamedTuple):
 
 
 class LineRoute(NamedTuple):
-    """Hold what a router does with a color: ports to take from and to send to, switch, filter."""
+    """Hold what a router does with a color.
+
+    `rx`, `tx`: letters of the ports to take from and to send to; `switch`: its switch, None for
+    none; `kept`: the filter at the ramp that keeps words for the element, None for none.
+    """
 
     rx: str
     tx: str

@@ -33,9 +33,9 @@ class Matrix(NamedTuple):
 def library_calls(elements: int, words: int, calls: Sequence[tuple[str, int]]) -> Program:
     """Return a row of elements that makes calls of the library in turn, each of (kind, root).
 
-    Every element has the `words` f32 of its buffer `mine` (`elements` times as many for a scatter),
-    and the row i of its buffer `got` for call i, of `elements` times `words` f32. Raises
-    ProgramError for fewer than two elements, no call, or a call that cannot be.
+    Every element sends the `words` f32 of its buffer `mine` (`elements` times as many for a
+    scatter). Row i of its buffer `got`, `elements` times `words` f32, gets what call i brings it.
+    Raises ProgramError for fewer than two elements, no call, or a call that cannot be.
     """
     if elements < 2 or not calls:
         raise ProgramError("a line has two elements and a call", value=(elements, tuple(calls)))

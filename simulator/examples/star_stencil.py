@@ -106,7 +106,10 @@ def star_stencil(
 
 
 def neighbours_of(elements: tuple[int, int], row: int, column: int) -> Iterator[str]:
-    """Yield the directions in which an element has a neighbour."""
+    """Yield the names of the directions in which an element has a neighbour.
+
+    elements: rows and columns of the grid; row, column: of the element.
+    """
     for direction, (down, right) in DIRECTIONS.items():
         if 0 <= row + down < elements[0] and 0 <= column + right < elements[1]:
             yield direction

@@ -56,7 +56,7 @@ class ExchangeExecution:
 
     @property
     def kind(self) -> str:
-        """Words for what moved: `halos`, or `reshard`."""
+        """A word for what moved: `halos` or `reshard`."""
         return "halos" if isinstance(self.exchange, HaloExchange) else "reshard"
 
     @property
@@ -204,7 +204,10 @@ def parts_of_numbers(held: Distribution, shape: tuple[int, ...]) -> AnyArray:
 
 
 def predicted_exchange(exchange: HaloExchange | Reshard, read: SpaceTime) -> dict[str, int]:
-    """Return the counts of an exchange without an execution (theory/grid.md §9, §10)."""
+    """Return the numbers of actions of an exchange, by key, without an execution.
+
+    They follow from the parts that elements have and need (theory/grid.md §9, §10).
+    """
     return _counts(exchange, read, exchange.reads, exchange.writes, exchange.hops)
 
 

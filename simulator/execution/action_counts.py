@@ -77,17 +77,27 @@ def action_energies(read: SpaceTime, counts: Mapping[str, int]) -> dict[str, flo
 
 
 def total_hops(counts: Mapping[str, int]) -> int:
-    """Return the wavelets times links among numbers of actions."""
+    """Return the sum of all hops (wavelets times links) among numbers of actions.
+
+    counts: by `einsum/component/tensor/action`.
+    """
     return sum(number for key, number in counts.items() if key.endswith("/hop"))
 
 
 def predicted_energy(read: SpaceTime) -> float:
-    """Return the energy (J) that a mapping's actions take, without an execution and leakage."""
+    """Return the energy (J) of a mapping's actions, as predicted without an execution.
+
+    Leakage is left out.
+    """
     return sum(action_energies(read, predict(read)).values())
 
 
 def run_energies(read: SpaceTime, counts: Mapping[str, int], latency: float) -> dict[str, float]:
-    """Return the energies (J) of a run, its actions first, then what leaks in `latency` seconds."""
+    """Return the energies (J) of a run by key: its actions, then what leaks in `latency` seconds.
+
+    counts: numbers of actions by `einsum/component/tensor/action`; leakage has
+    `einsum/component/leak`.
+    """
     return {**action_energies(read, counts), **leak_energies(read, latency)}
 
 

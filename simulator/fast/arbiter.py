@@ -164,7 +164,8 @@ def best_rival(graph: UnitGraph, times: Times, port: int, now: int) -> Word:
 def serve(graph: UnitGraph, times: Times, rival: int, k: int, now: int) -> None:
     """Let a rival FIFO move its next word over the contended link in cycle `now`.
 
-    rival: its number; k: its place among the rivals, whose next bid is found.
+    rival: its number; k: its place in the list of rivals. The cycle of its following bid is found,
+    too.
     """
     bid = times.bid[k]
     bid[B_LAST] = now
@@ -222,7 +223,10 @@ def precedes(graph: UnitGraph, times: Times, port: int, last: int, k: int) -> Wo
 
 @inline_kernel
 def next_bid(graph: UnitGraph, times: Times, port: int) -> Word:
-    """Return the first cycle in which a rival of a FIFO bids; FOREVER if none does."""
+    """Return the first cycle in which any rival of a FIFO bids for their link; FOREVER if none.
+
+    port: number of the FIFO; the bids of its rivals are in `times.bid`.
+    """
     cycle = FOREVER
     for k in range(graph.contest[port, at.C_RIVALS]):
         cycle = min(cycle, times.bid[k, B_NEXT])
@@ -313,10 +317,11 @@ def store_readiness(graph: UnitGraph, times: Times, u: int, cycles: CycleRange) 
 
 @inner_kernel
 def wake_rival(graph: UnitGraph, times: Times, rival: int, cycles: CycleRange) -> None:
-    """Put the units of a rival FIFO that move within some cycles on the worklist, and the next one.
+    """Put the units of a rival FIFO that move in a range of cycles on the worklist.
 
-    A unit is one run of an operation, or one message, that passes words through the FIFO. cycles:
-    first and last one, included.
+    The first unit behind the range is put there, too. A unit is one run of an operation, or one
+    message, that passes words through the FIFO. cycles: `first` and `last` of the range, both
+    included.
     """
     end = graph.port[rival, at.P_AT] + graph.port[rival, at.P_COUNT]
     for entry in range(first_entry_from(graph, times, rival, cycles.first), end):

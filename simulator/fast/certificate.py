@@ -150,7 +150,7 @@ def _conflicting_parts(graph: UnitGraph, times: Times, lines: FifoLines, pairs: 
 
 
 def link_pairs(network: FifoNetwork, graph: UnitGraph) -> Numbers:
-    """Return the pairs of FIFOs with words on one link: (2, pairs)."""
+    """Return all pairs of FIFOs that send words over one link: (2, pairs) numbers of FIFOs."""
     fifo, words = network.fifo, graph.port[:, at.P_WORDS] > 0
     sharing = np.flatnonzero((fifo[:, engine.F_SHARED] != 0) & words).astype(np.int32)
     by_rank = [sharing[fifo[sharing, engine.F_SUCCESSORS] > rank] for rank in range(5)]

@@ -146,7 +146,7 @@ class WordSpan(NamedTuple):
 
 
 class CycleRange(NamedTuple):
-    """Hold a range of cycles, first and last both included."""
+    """Hold two cycles, `first` and `last`; each kernel says whether `last` is part of the range."""
 
     first: int
     last: int

@@ -141,7 +141,11 @@ def load_element(run: GridRun, element: int) -> None:
 
 @inner_kernel
 def fuse_halves(memory: Memory, dest: int, vector: int, extent: int, scalar: int) -> None:
-    """Add f16 products to a line of f16 that follow each other: dest += vector * scalar."""
+    """Do dest[i] += vector[i] * scalar on vectors of f16 in memory, each value rounded once.
+
+    dest, vector: addresses of the first values, in 16-bit words; extent: number of values; scalar:
+    bits.
+    """
     factor = np.float64(half_value(scalar))
     for i in range(extent):
         x = np.float64(half_value(load_half(memory, dest + i)))
@@ -151,7 +155,10 @@ def fuse_halves(memory: Memory, dest: int, vector: int, extent: int, scalar: int
 
 @inline_kernel
 def source_line(run: GridRun, number: int, element: int, operand: int) -> SourceLine:
-    """Return where the values of a source (1 or 2) of an operation are; number: its row."""
+    """Return where the values of an operation's source are, for one element.
+
+    number: row of the operation in `run.op`; operand: 1 for the first source, 2 for the second.
+    """
     row = run.op[number]
     slot = row[N_SLOT + operand]
     stream = counter = np.int64(-1)
@@ -180,7 +187,11 @@ def value_of_line(run: GridRun, line: SourceLine, i: int, scalar: int) -> Word:
 
 @inline_kernel
 def combined(arithmetic: int, value_type: int, operands: OperandBits) -> Word:
-    """Apply an operation to one value of each source, as the reference engine does."""
+    """Apply an operation to one value of each source; return the bits of the result.
+
+    arithmetic, value_type: numbers of the operation and of the type; operands: bits of both sources
+    and of the scalar. The rounding is that of the reference engine.
+    """
     if is_plain(arithmetic, value_type):
         if arithmetic == FMA:
             return fused_bits(operands.first, operands.second, operands.scalar)
@@ -196,7 +207,11 @@ def combined(arithmetic: int, value_type: int, operands: OperandBits) -> Word:
 
 @inner_kernel
 def do_row(run: GridRun, element: int, number: int) -> None:
-    """Do one operation of an element; number: its row."""
+    """Do one operation of an element on all its values.
+
+    number: row of the operation in `run.op`. Memory, or the words of the stream that it sends, are
+    changed.
+    """
     row = run.op[number]
     memory, scalar = run.memory, row[N_SCALAR]
     if row[N_SCALAR_WIDE] > 0:
@@ -226,7 +241,7 @@ def do_row(run: GridRun, element: int, number: int) -> None:
 
 @inner_kernel
 def keep_element(run: GridRun, element: int) -> None:
-    """Copy the buffers that are kept out of the memory."""
+    """Copy the buffers that the run returns from the memory to `run.kept`; element: its number."""
     for n in range(run.keep.shape[0]):
         place, count, start = run.keep[n, K_PLACE], run.keep[n, K_COUNT], run.keep[n, K_AT]
         for i in range(count):

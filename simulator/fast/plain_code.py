@@ -69,12 +69,12 @@ class CodeWords:
         return self.words[address - self._first : address - self._first + width]
 
     def scalar(self, address: int) -> list[int]:
-        """Return the row of a scalar operation."""
+        """Return the words of a row of the table of scalar operations; address: that of the row."""
         first = address - self._first_scalar
         return self._scalars[first : first + at.U_WIDTH]
 
     def load(self, address: int) -> list[int]:
-        """Return the row of a register load."""
+        """Return the words of a row of the table of register loads; address: that of the row."""
         first = address - self._first_load
         return self._loads[first : first + at.L_WIDTH]
 

@@ -49,9 +49,10 @@ class RampFilters(NamedTuple):
 
 
 def filters_of(network: FifoNetwork, division: Division) -> RampFilters:
-    """Return the filters of the parts that the fast engine covers.
+    """Return the counter filters at ramps, of the parts that the fast engine still covers.
 
-    Raises NotCovered, with the FIFOs, for a filter that counts otherwise than the class says.
+    Raises NotCovered, with the FIFOs, for a filter that is no plain counter of data wavelets, such
+    as one that looks at indices or works once.
     """
     way = network.fifo[:, engine.F_WAY]
     routers = np.flatnonzero((network.kind == ROUTER) & (way >= 0) & division.fifos)

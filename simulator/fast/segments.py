@@ -87,7 +87,7 @@ def append(out: Ints, n: int, t: int, r: int, m: int) -> int:
 
 @inline_kernel
 def copy(out: Ints, source: Ints, count: int) -> None:
-    """Copy the first `count` segments of one list of times to another.
+    """Copy the first `count` segments of one list of times to another, from its start on.
 
     A segment (t, r, m) stands for the times t, t + r, ... m times; a list is (capacity, 3).
     """

@@ -77,7 +77,7 @@ def place_of_word(state: ValueState, fifo_number: int, index: int) -> at.Word:
 
 @inner_kernel
 def lacking_stream(state: ValueState, address: int, op: int) -> at.Word:
-    """Return the stream that has too few words for all elements of an operation, or NOBODY (-1).
+    """Return the stream that has too few words for all values of an operation, or NOBODY (-1).
 
     A stream is named by the FIFO where it begins. address: of the element; op: of the operation.
     """

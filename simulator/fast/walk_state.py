@@ -21,14 +21,17 @@ class CodeInstruction(NamedTuple):
 
 
 class CounterValues(dict[int, int]):
-    """The values of counters that were set, by slot; those that depend on data have none."""
+    """The values of counters that were set, by slot; a value that depends on data is missing."""
 
     def __init__(self) -> None:
         super().__init__()
         self.unknown: set[int] = set()
 
     def get(self, slot: int, default: int = 0) -> int:  # type: ignore[override]
-        """Return the value of a counter. Raises NotCovered if it depends on data."""
+        """Return the value of a counter, `default` if it was not set.
+
+        slot: number of the counter. Raises NotCovered if its value depends on data.
+        """
         if slot in self.unknown:
             raise NotCovered("a counter that depends on data")
         return super().get(slot, default)

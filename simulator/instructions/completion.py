@@ -70,7 +70,7 @@ def check_task_name(code: ElementCode, place: str, name: str) -> None:
 
 
 def check_targets(code: ElementCode, activate: str | None, unblock: str | None, place: str) -> None:
-    """Check that what is activated is a local task, and what is unblocked no control task.
+    """Check that a task to activate is a local task, and a task to unblock no control task.
 
     `place` names the operation or load in the error; None and unknown names pass. Raises
     ProgramError.

@@ -49,7 +49,7 @@ class ErrorSubject:
 
 
 def close_names(name: object, names: Sequence[str]) -> str:
-    """Return what an error about an unknown name offers instead: a close name, else all names."""
+    """Return what an error offers for an unknown name: similar names, else all that exist."""
     if not names:
         return "one that is declared"
     close = get_close_matches(str(name), names, n=1)
@@ -66,9 +66,9 @@ class MachineError(TilewrightError):
 
 
 class MemoryRaceError(MachineError):
-    """Work on memory that a running microthread touches, one of both writing it, in no order.
+    """An instruction and a running microthread use the same memory word, and one of them writes it.
 
-    The message names both operations, and the element of the buffer.
+    Nothing orders the two. The message names both operations, and the element of the buffer.
     """
 
 

@@ -226,7 +226,8 @@ def way_in(links: L, profile: Profile) -> L:
 def crosses_line(lines: Lines, axis: Axis) -> bool:
     """Return whether the words of a border stream cross the link to the last element along an axis.
 
-    lines: whether a stream serves each row, each column, or the whole grid.
+    lines: whom a stream serves. Streams for columns cross links along Y, those for rows or for the
+    whole grid along X.
     """
     return lines == "columns" if axis == "Y" else lines != "columns"
 

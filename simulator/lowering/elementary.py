@@ -59,8 +59,9 @@ def emit_exp(task: TaskBuilder, x: str, numbers: Iterator[int]) -> str:
 def emit_log(task: TaskBuilder, x: str, numbers: Iterator[int]) -> str:
     """Append log(x) = e ln 2 + 2 atanh((m - 1) / (m + 1)) with x = m 2^e and 1 <= m < 2.
 
-    The series of atanh ends with the term of degree 13; its error is below 1e-8. x must be a
-    positive normal number.
+    `x`: counter of the argument, a positive normal number; `numbers`: of the counters `value<n>`
+    that are free. Returns the counter of the result. The series of atanh ends with the term of
+    degree 13; its error is below 1e-8.
     """
     mantissa = _step(task, numbers, "norm", x)
     bits = _step(task, numbers, "shr", x, 23, dtype="u32")

@@ -32,7 +32,7 @@ def operation_on(base: str, dtype: str) -> str | None:
 
 
 def move_of(dtype: str) -> str:
-    """Return the operation that copies values of a type."""
+    """Return the name of the machine's operation that copies vectors of a number type."""
     name = operation_on("fmov", dtype)
     assert name is not None
     return name

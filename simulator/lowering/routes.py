@@ -27,7 +27,10 @@ def input_port(tensor: str) -> str:
 
 
 def route_streams(builder: ProgramBuilder, read: SpaceTime) -> None:
-    """Declare colors, routes and ports of all inputs that come from outside; changes `builder`."""
+    """Declare colors, routes and ports of all inputs that enter over the border.
+
+    builder: of the program, changed; read: the mapping as loops in space and time.
+    """
     for stream in host_streams(read):
         name = stream.tensor.name
         color = builder.color(input_color(name))
@@ -103,7 +106,10 @@ def _southward(area: Area, rows: int, aside: str) -> Iterator[tuple[Area, str, s
 
 
 def route_sums(builder: ProgramBuilder, read: SpaceTime, sums: PartialSums) -> None:
-    """Declare colors and routes of the partial sums, and of the results up to the border."""
+    """Declare colors and routes of the partial sums, and of the results up to the border.
+
+    builder: of the program, changed; read: the mapping; sums: how partial sums are added and leave.
+    """
     for number, phase in enumerate(sums.phases):
         links = max(len(chain.positions) - 1 for chain in phase.chains)
         for parity in range(min(2, links)):

@@ -39,7 +39,8 @@ class IntervalRecorder:
     def record(self, state: FinalState, cycle: int) -> None:
         """Record the sums so far, at a moment when all cycles below `cycle` are simulated.
 
-        `state`: the engine's tables. Raises InputDataError for more than 2**26 values.
+        `state`: the engine's tables. Raises InputDataError for more than 2**26 values over all
+        intervals.
         """
         size = (len(self._words) + 1) * state.program.placement.size
         if size * 22 > MOST_VALUES:
@@ -52,7 +53,7 @@ class IntervalRecorder:
         self._word_cycles.append(queue_sums(state, _cycles_in_queues(state, cycle)))
 
     def occupancy(self) -> IntervalOccupancy:
-        """Return what links carried and queues held in each interval, as exact sums."""
+        """Return, per interval, the words on each link and the words times cycles in each queue."""
         words = np.diff([np.zeros_like(self._words[0]), *self._words], axis=0)
         word_cycles = np.diff([np.zeros_like(self._word_cycles[0]), *self._word_cycles], axis=0)
         return IntervalOccupancy(self.interval, words, word_cycles)

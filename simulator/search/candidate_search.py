@@ -187,7 +187,7 @@ class Candidates:
         return self.space.grid.columns * self.space.grid.rows >= LARGE_GRID
 
     def is_large(self, choice: GridChoice) -> bool:
-        """Return whether a choice uses so many elements that it is timed before it runs."""
+        """Return whether a choice uses so many elements that its pattern is tried before a run."""
         if not self.has_large_grid:
             return False
         return self.plan(choice).placement.size >= LARGE_GRID

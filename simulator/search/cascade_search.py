@@ -201,9 +201,10 @@ class Cascade:
     def best_path(
         self, which: Which, *, reshards: bool = True, limit: float = inf
     ) -> OptionPath | None:
-        """Return the path with the least sum of bounds or values; None if none is below a limit.
+        """Return the path with the least sum of bounds or values, None if none is below `limit`.
 
-        `reshards`: paths with reshards, too.
+        which: whether bounds or values of the candidates found so far are added up. `reshards`:
+        whether paths may move tensors between elements that are not neighbours.
         """
         behind = self._least_behind(which)
         return self._graph.best_path(which, behind, reshards=reshards, limit=limit)

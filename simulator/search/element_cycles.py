@@ -136,7 +136,10 @@ class ElementCycles:
     # -- the work on the points ------------------------------------------------------------
 
     def work(self, tiles: FamilyTiles) -> float:
-        """Return the cycles of the operations on the points of an element, and of their loops."""
+        """Return the cycles of an element's operations on all its points, and of the loops around.
+
+        Receives and sends are left out.
+        """
         profile, kept = self.profile, self.space.einsum.outputs[0].rank_variables
         family, local, tile, outer = tiles.family, tiles.local, tiles.tile, tiles.outer
         points, length = prod(local.values()), tiles.length
@@ -153,7 +156,10 @@ class ElementCycles:
         return moved + min(by_loops, self._walk(turns, loops) + self._control(tiles, loops[:-1]))
 
     def on_tile(self, tiles: FamilyTiles) -> float:
-        """Return the cycles in which the operations on a tile move its values."""
+        """Return the cycles in which operations move the values of one tile.
+
+        Loads of descriptors and loops are left out.
+        """
         operations = prod(tiles.tile.values()) // tiles.length
         return operations * min(self._moving(tiles, is_first=first) for first in (True, False))
 
@@ -246,7 +252,10 @@ class ElementCycles:
     # -- what comes and goes ---------------------------------------------------------------
 
     def transfers(self, tiles: FamilyTiles, sums: SumCount) -> float:
-        """Return the cycles of an element's receives and sends, and of the loop over tiles."""
+        """Return the cycles of an element's receives and sends, and of the loop over its tiles.
+
+        sums: what it does with each tile of the output. The work on the tiles is left out.
+        """
         family, output = tiles.family, self.space.einsum.outputs[0]
         values_of_output = tiles.output
         moved = {True: list[int](), False: list[int]()}  # by whether they come with each tile

@@ -108,9 +108,10 @@ class GridFrontSearch:
     on_progress: Callable[[int, int], None] | None = None
 
     def run(self, flat: FlatArch, einsum: Einsum) -> GridFront:
-        """Return the Pareto set.
+        """Return the Pareto set of an Einsum's mappings on the grid, each executed on data.
 
-        Raises NoFeasibleMapping, with the most frequent reasons, if no candidate fits the machine.
+        flat: path of components to the compute of the grid. Raises NoFeasibleMapping, with the most
+        frequent reasons, if no candidate fits the machine.
         """
         start = time.perf_counter()
         space = GridMapspace(grid_of(flat), einsum, self.constraints)

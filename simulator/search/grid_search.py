@@ -56,9 +56,10 @@ class GridSearch:
     on_progress: Callable[[int, float, float], None] | None = None
 
     def run(self, flat: FlatArch, einsum: Einsum) -> GridSearchResult:
-        """Return the best mapping.
+        """Return the best mapping of an Einsum on the grid, with its execution and certificate.
 
-        Raises NoFeasibleMapping, with the most frequent reasons, if no candidate fits the machine.
+        flat: path of components to the compute of the grid. Raises NoFeasibleMapping, with the most
+        frequent reasons, if no candidate fits the machine.
         """
         start = time.perf_counter()
         space = GridMapspace(grid_of(flat), einsum, self.constraints)

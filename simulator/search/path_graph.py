@@ -71,10 +71,11 @@ class PathGraph:
     def best_path(
         self, which: Which, behind: Sequence[float], *, reshards: bool, limit: float = inf
     ) -> OptionPath | None:
-        """Return the path with the least sum of bounds or values; None if none is below a limit.
+        """Return the path with the least sum of bounds or values, None if none is below a limit.
 
-        `behind`: the least sum of the Einsums from each number on. `reshards`: paths with them,
-        too. Of equal paths it is the first one.
+        which: whether bounds or values are added up. `behind`: by Einsum, the least sum of it and
+        all later ones, with 0 at the end. `reshards`: whether paths may move tensors between
+        elements that are not neighbours. limit: of the sum. Of equal paths it is the first one.
         """
         searches = _Values[CandidateSearch](self._searches, which)
         moves = _Values[Move](self._moves, which)

@@ -90,9 +90,9 @@ def bar(scale: ColorScale, x: int) -> str:
 
 
 def tick_step(pixels: float) -> int:
-    """Return how many cells lie between two ticks: the least of 1, 2, 5, 10, ... with space enough.
+    """Return the number of cells between two ticks: the least of 1, 2, 5, 10, ...
 
-    `pixels`: size of a cell.
+    with enough space. `pixels`: size of a cell.
     """
     step = 1
     while step * pixels < BETWEEN:

@@ -44,7 +44,10 @@ class MachineRow:
 
 
 def machine_rows(score: Score, facts: Sequence[ComponentFacts]) -> tuple[MachineRow, ...]:
-    """Return the components of an architecture, top-down, with what a mapping makes of them."""
+    """Return the components of an architecture, top-down, each with how full and busy it is.
+
+    score: that of the mapping; facts: of the components.
+    """
     costs = {each.component: each for each in component_costs(score)}
     return tuple(_machine_row(each, costs.get(each.row.label), score.energy) for each in facts)
 

@@ -35,13 +35,14 @@ from tilewright.simulator.program.instruction import DsdOperation
 
 
 class RegisterEncoder(Encoder, Protocol):
-    """Describe an encoder of a code that can also give the operand rows of loaded registers."""
+    """Describe an encoder of a code that also knows the operand rows of what registers hold."""
 
     def held_operands(self, loads: HeldLoads) -> list[int]:
-        """Return three operand rows: what the registers of dest and two sources then hold.
+        """Return the operand rows of the descriptors that three registers hold.
 
-        loads: for each operand the load that its register holds, None for an operand that is no
-        register; that gives -1, and so does an operand that is not there.
+        The registers are those of an operation's destination and two sources. loads: for each of
+        them the load that filled it, None for an operand that is no register. That gives -1, and so
+        does an operand that is not there.
         """
 
 

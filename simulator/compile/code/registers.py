@@ -92,11 +92,11 @@ class RegisterRows:
         return self._operands[id(load)]
 
     def held_operands(self, loads: HeldLoads) -> list[int]:
-        """Return three operand rows: what the registers of dest and two sources then hold.
+        """Return the operand rows of the descriptors that three registers hold.
 
-        loads: for each operand the load that its register holds, None for an operand that is no
-        register; that gives -1, and so does an operand that is not there. Each load must have its
-        row already.
+        The registers are those of an operation's destination and two sources. loads: for each of
+        them the load that filled it, None for an operand that is no register. That gives -1, and so
+        does an operand that is not there. Each load must have its row already.
         """
         rows = [-1 if load is None else self._operands[id(load)] for load in loads]
         return rows + [-1] * (3 - len(rows))
