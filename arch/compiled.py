@@ -1,4 +1,4 @@
-"""Kernels with machine code on disk: numba is imported only to compile them.
+"""Call kernels whose machine code is kept on disk; numba is imported only to compile them.
 
 A kernel is a function that numba compiles, in a module that imports numba. A caller declares it
 here with its signature. The module is imported only if no stored machine code matches its source,
@@ -155,7 +155,10 @@ class Kernel:
 
 
 class LongKernel(Kernel):
-    """A kernel beside which other threads go on; they must leave its arrays alone."""
+    """A kernel that runs for long: other Python threads run meanwhile.
+
+    They must not touch its arrays.
+    """
 
     is_long = True
 
@@ -171,7 +174,10 @@ def _function(kernel: Kernel) -> Callable[..., Any]:
 
 
 def _caller(kernel: Kernel, address: int) -> Callable[..., Any]:
-    """Return a function that calls the machine code, with the interpreter's lock unless long."""
+    """Return a function that calls the machine code at `address`.
+
+    It holds the interpreter's lock, except for a LongKernel.
+    """
     types = kernel.word_types()
     make = ctypes.CFUNCTYPE if kernel.is_long else ctypes.PYFUNCTYPE
     call = make(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, *types)(address)
@@ -223,17 +229,17 @@ def _refused(kernel: Kernel, value: Any) -> TypeError:
 
 
 def _compiled_once(kernel: Kernel) -> ObjectCode:
-    """Compile a kernel, unless another process is at it: then wait for the code that it keeps."""
+    """Return the kernel's code, compiled by this process or by another one that has begun."""
     with compiling(kernel):
         return _kept(kernel) or _compiled(kernel)
 
 
 @contextmanager
 def compiling(kernel: Kernel, *, waits: bool = True) -> Iterator[bool]:
-    """Hold the lock of a kernel, which processes that compile it take; yield whether it is held.
+    """Hold the lock of a kernel's compilation across processes; yield whether it is held.
 
-    waits: for another process that holds it. Where no lock file can be made it counts as held. The
-    lock of a process that ends is free.
+    `waits`: for another process that holds it. Where no lock file can be made it counts as held.
+    The lock of a process that ends is free.
     """
     path = _file(kernel).with_suffix(".lock")
     with ExitStack() as held:
@@ -280,7 +286,7 @@ def _compiled(kernel: Kernel) -> ObjectCode:
 
 @contextmanager
 def _rare_collections() -> Iterator[None]:
-    """Let Python look for garbage less often: numba makes many objects, of which most stay.
+    """Let Python's garbage collector run less often in the context: numba's objects last.
 
     It saves a tenth of a compilation.
     """
@@ -335,7 +341,10 @@ def _kept(kernel: Kernel) -> ObjectCode | None:
 
 
 def _keep(kernel: Kernel, code: ObjectCode) -> None:
-    """Write the code to disk by a rename, so that no reader sees a part; ignore a refused write."""
+    """Write the code to disk by a rename, so that no reader sees a part of it.
+
+    A refused write is ignored.
+    """
     header = f"{_digest(kernel)} {sha256(code.body).hexdigest()} {code.symbol}\n"
     path = _file(kernel)
     draft = path.with_suffix(f".{os.getpid()}")

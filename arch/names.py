@@ -1,4 +1,4 @@
-"""Close names, for errors about names that nobody knows."""
+"""Suggest close names in errors about unknown names, and check the names of a file."""
 
 from __future__ import annotations
 

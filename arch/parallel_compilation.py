@@ -44,16 +44,17 @@ def compile_missing(kernels: Sequence[Kernel]) -> None:
 
 
 def compile_as_told() -> None:
-    """Compile kernels as the JSON text at the standard input says: what a child process runs."""
+    """Compile the kernels that a JSON text on standard input lists: the main of a child process."""
     told = json.load(sys.stdin)
     kernels = [Kernel(*fields) for fields in told["kernels"]]
     _compile_untaken(kernels[told["start"] :] + kernels[: told["start"]], Path(told["folder"]))
 
 
 def _compile_untaken(kernels: Sequence[Kernel], folder: Path) -> None:
-    """Compile each kernel for which this process is the first to make its file in a folder.
+    """Compile those kernels that no other process of this run has taken.
 
-    Those that a process of another command is compiling come last: then they are on disk.
+    A process takes a kernel by being the first to make its file in `folder`. Kernels that another
+    command is compiling come last: then they are on disk.
     """
     later = []
     for kernel in kernels:
@@ -73,7 +74,10 @@ def _compile_untaken(kernels: Sequence[Kernel], folder: Path) -> None:
 
 @contextmanager
 def _children(kernels: Sequence[Kernel], folder: Path, starts: Sequence[int]) -> Iterator[None]:
-    """Let a child process start at each of some kernels; wait for all, or end them on an error."""
+    """Start a child process for each number in `starts`; at the end wait for all.
+
+    A child begins at the kernel with that number. All are ended on an error.
+    """
     search_path = os.pathsep.join(path or str(Path.cwd()) for path in sys.path)
     environment = {**os.environ, "PYTHONPATH": search_path}
     fields = [(k.home, k.name, k.signature_text, k.sources, k.records) for k in kernels]

@@ -77,7 +77,10 @@ class Estimates:
         )
 
     def _of_action(self, action: ActionSpec) -> Mapping[str, object]:
-        """Return what holds for one action alone; its width is 1 bit where nobody gives it."""
+        """Return the attributes that an estimator sees for one action.
+
+        The width is 1 bit if not given.
+        """
         raw: dict[str, object] = {}
         if isinstance(self._spec, MovingSpec):
             widths = (action.bits_per_action, self._spec.bits_per_action, 1)
@@ -90,7 +93,7 @@ class Estimates:
 
 
 class _LazyAttributes(dict[str, object]):
-    """Attributes for an estimator, each evaluated when it is read."""
+    """Attributes for an estimator, each evaluated when it is first read."""
 
     def __init__(self, raw: Mapping[str, object], resolver: Resolver) -> None:
         super().__init__(raw)
@@ -151,7 +154,10 @@ def build_actions(
 
 
 class _ActionBuilder:
-    """Evaluates one action of a component; `at`: the path of the action in its component."""
+    """Evaluates the fields of one action of a component.
+
+    `at`: the action's path in its component.
+    """
 
     def __init__(self, outer: Resolver, spec: ComponentSpec, action: ActionSpec, at: Steps) -> None:
         raw = {
@@ -193,7 +199,7 @@ class _ActionBuilder:
         return resolved, costs
 
     def _scale(self, field: str) -> float:
-        """Product of the component's and the action's scale of this name."""
+        """Return the product of the component's and the action's scale called `field`."""
         product = 1.0
         if getattr(self.spec, field) != 1:
             product *= self.resolver.number(getattr(self.spec, field), field)
@@ -213,9 +219,10 @@ class _ActionBuilder:
         raise self._missing("energy")
 
     def _speed(self, estimate: Estimates) -> tuple[float, float]:
-        """Return throughput (1/s) and latency (s) of one call; each gives the other if missing.
+        """Return (throughput in 1/s, latency in s) of one call.
 
-        SpecError: neither is written nor estimated, or a Network has no latency for a hop.
+        Each gives the other if it is missing. Raises SpecError if neither is written nor estimated,
+        or a Network has no latency for a hop.
         """
         throughput = self._written("throughput", self.action.throughput)
         if throughput == 0 and self.spec.total_latency is None:
@@ -263,7 +270,10 @@ class _ActionBuilder:
         return _ONE if written is None else self.resolver.fraction(written, "bits_per_action")
 
     def _values_per_action(self, bits: Fraction) -> dict[str, Fraction]:
-        """Precedence of model.md §3.2: the action's, the component's, bits over width."""
+        """Return the values of each tensor that one action moves.
+
+        As the action says, else the component, else `bits` over the tensor's width (model.md §3.2).
+        """
         spec, einsum = self.spec, self.resolver.einsum
         if not isinstance(spec, MovingSpec) or einsum is None:
             return {}

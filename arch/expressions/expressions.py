@@ -50,7 +50,7 @@ class _NoSuchNameError(EvaluationError):
 
 
 class _Evaluation:
-    """One evaluation: the names, the loop variables of generator expressions, the steps left."""
+    """The state of one evaluation: names, loop variables of generator expressions, steps left."""
 
     __slots__ = ("local", "names", "steps")
 

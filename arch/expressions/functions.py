@@ -34,7 +34,10 @@ CONSTANTS: dict[str, object] = {
 
 
 def _numeric(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a function of numbers: check the types, leave errors of the domain to the caller."""
+    """Return a function of numbers as expressions call it: types checked, results limited in size.
+
+    Errors of the domain, such as sqrt(-1), are left to the caller.
+    """
 
     def apply(_: Steps, *values: Any) -> Any:
         if len(values) == 1 and isinstance(values[0], Algebra):
@@ -84,7 +87,7 @@ def _before(name: str, left: Any, right: Any) -> bool:
 
 
 def _sum(steps: Steps, first: Any, *others: Any) -> Any:
-    """Return the sum of a list, and of a start if there is one, or of all arguments (numbers)."""
+    """Return the sum of a list, plus a start if one is given, or the sum of all numbers given."""
     if is_number(first) or isinstance(first, Algebra):
         total, values = first, list(others)
     else:
@@ -201,7 +204,10 @@ def _enumerated(steps: Steps, values: Any) -> tuple[tuple[int, Any], ...]:
 
 
 def _counted(function: Callable[..., int], bits: Callable[..., float]) -> Callable[..., Any]:
-    """Wrap a function whose whole result has about `bits` bits, so that none is too long."""
+    """Return a function of whole numbers that is refused where its result would be too long.
+
+    `bits`: returns about how many bits the result has.
+    """
 
     def apply(_: Steps, *values: Any) -> int:
         whole = [finite_int(value, f"an argument of {function.__name__}()") for value in values]

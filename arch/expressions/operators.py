@@ -186,7 +186,10 @@ def _power(left: Any, right: Any) -> Any:
 
 
 def _size(value: int | Fraction) -> int:
-    """Bits by which one multiplication by `value` can grow a number; 0 for -1, 0 and 1."""
+    """Return by how many bits one multiplication by `value` can lengthen a number.
+
+    0 for -1, 0 and 1.
+    """
     largest = max(abs(value.numerator), value.denominator)
     return 0 if largest <= 1 else largest.bit_length()
 

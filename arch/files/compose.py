@@ -1,4 +1,4 @@
-"""YAML events to data: tags, anchors, merge keys, duplicate keys, and the limits of all of them."""
+"""Turn YAML events into data: tags, anchors, merge keys, duplicate keys, and their limits."""
 
 from __future__ import annotations
 
@@ -279,7 +279,7 @@ def _too_deep(where: Where) -> SpecError:
 
 
 class _Open:
-    """A mapping or list under construction."""
+    """A mapping or list whose end has not been read yet."""
 
     __slots__ = ("anchor", "first_node", "key", "key_mark", "mark", "merges", "tag", "value")
 
@@ -306,7 +306,10 @@ class _Open:
 
 
 def _size(value: object) -> int:
-    """Number of values that `value` stands for; bounded because included documents are."""
+    """Return the number of values that `value` stands for, aliases counted each time.
+
+    Counting ends above MAX_NODES.
+    """
     total, queue = 0, [value]
     while queue:
         item = untag(queue.pop())

@@ -86,7 +86,7 @@ def untag(value: object) -> object:
 
 
 def _containers(data: object) -> list[object]:
-    """All mappings and lists of `data`, each once."""
+    """Return all mappings and lists in `data`, each once."""
     containers: dict[int, object] = {}
     queue = [untag(data)]
     while queue:

@@ -194,7 +194,7 @@ class AssertExtension(Extension):
 
 
 class _MarkExtension(Extension):
-    """Rewrite the plain text between the tags, line by line."""
+    """Jinja extension that rewrites plain text between tags, line by line, to mark its place."""
 
     def filter_stream(self, stream: TokenStream) -> Iterator[Token]:
         mark: Callable[[int, str], str] = self.environment.mark_data  # type: ignore[attr-defined]
@@ -206,7 +206,7 @@ class _MarkExtension(Extension):
 
 
 class _Bounder:
-    """Make loops count their iterations and `~` check its result."""
+    """Changes a template's syntax tree so that loops count iterations and `~` checks its result."""
 
     def rewrite(self, node: nodes.Node) -> None:
         for loop in node.find_all(nodes.For):
@@ -239,12 +239,15 @@ class _Bounder:
 
 
 def _is_value(node: nodes.Node) -> bool:
-    """A tuple may also be the target of `set` or `for`."""
+    """Tell whether a list, tuple or mapping is read.
+
+    A tuple may also be what `set` or `for` assigns.
+    """
     return getattr(node, "ctx", "load") == "load"
 
 
 def _check_operands(operator: str, left: Any, right: Any) -> None:
-    """Raise LimitError for an operation whose result could be too large."""
+    """Raise LimitError for an operation of a template whose result could be too large."""
     numbers = isinstance(left, int | float) and isinstance(right, int | float)
     if operator == "**":
         if not numbers or abs(right) > MAX_EXPONENT or abs(left) > 1e9:
@@ -258,7 +261,7 @@ def _check_operands(operator: str, left: Any, right: Any) -> None:
 
 
 def _check_repetition(left: Any, right: Any) -> None:
-    """Check the length of `text * number` or `number * text`."""
+    """Raise LimitError if `text * number`, or `number * text`, would be too long."""
     size = len(left) * right if hasattr(left, "__len__") else right * _length(right, left)
     if not isinstance(size, int) or size > MAX_VALUE:
         raise LimitError("the product is too large a text or list")

@@ -49,7 +49,7 @@ def load_template(name: str, text: str, variables: Mapping[str, object]) -> Docu
 
 
 class _Session:
-    """What one load shares: the files read, the budget, the root that includes stay below."""
+    """What the templates of one load share: files read, budget, folder that includes stay in."""
 
     def __init__(self, name: str) -> None:
         self.files: list[tuple[str, list[str]]] = []  # name and lines of each template
@@ -92,7 +92,10 @@ class _Session:
         return len(self.files) - 1
 
     def _unmark(self, rendered: str, file: _File) -> tuple[str, SourceMap]:
-        """Strip the line markers and note for each rendered line where it comes from."""
+        """Remove the line markers from rendered text.
+
+        Return the source line of each rendered line too.
+        """
         number, line = file.number, 0
         text, origins = [], []
         for raw in rendered.split("\n"):
@@ -110,7 +113,7 @@ class _Session:
 
 
 class _File:
-    """One template file, its include folders, and the documents that its include()s read."""
+    """One template file with its include folders and the documents that its include()s read."""
 
     def __init__(self, session: _Session, name: str, text: str, folders: tuple[Path, ...]) -> None:
         self.session = session
@@ -340,6 +343,9 @@ def _line_of(error: BaseException) -> int | None:
 
 
 def _template_line(trace: TracebackType) -> int | None:
-    """Line of the user's template in this frame, if it is one (jinja2 rewrites those frames)."""
+    """Return the line of the user's template that a frame of a traceback runs; None if it is none.
+
+    jinja2 rewrites those frames.
+    """
     name = trace.tb_frame.f_code.co_filename
     return trace.tb_lineno if name == "<template>" else None

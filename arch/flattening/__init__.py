@@ -1,1 +1,1 @@
-"""From the tree to one flattened architecture per Compute."""
+"""Flatten the tree of an architecture: one path of evaluated components per Compute."""

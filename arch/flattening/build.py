@@ -1,4 +1,4 @@
-"""One node of the tree to one resolved component: numbers, scales, estimates, latency rule."""
+"""Build the component of one node: evaluate its numbers, scales, estimates and latency rule."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def _typed(
 
 
 def _own_names(resolver: Resolver, spec: LeafSpec) -> LazyNames:
-    """The node's own numbers and expressions, so that `area: size * 1e-12` works."""
+    """Return the node's own fields as names, so that `area: size * 1e-12` works."""
     raw = {
         name: getattr(spec, name)
         for name in sorted(spec.model_fields_set - _NOT_NAMES)
@@ -184,7 +184,7 @@ def _instances(resolver: Resolver, spec: ComponentSpec) -> float:
 
 
 def _costs(resolver: Resolver, spec: ComponentSpec) -> dict[str, Any]:
-    """Area, leakage, actions and latency rule, with all scales applied (model.md §5.2, §6)."""
+    """Return area, leakage, actions and latency rule, all scales applied (model.md §5.2, §6)."""
     parallel = _instances(resolver, spec)
     estimate = Estimates(resolver, spec)
     scales = {name: resolver.number(getattr(spec, name), name) for name in _SCALES}
@@ -227,7 +227,7 @@ def _latency(resolver: Resolver, text: str, actions: tuple[ActionCosts, ...]) ->
 
 
 def _given(resolver: Resolver, written: object, name: str, estimate: Estimates) -> float:
-    """A cost of the component: as written, else estimated, else 0."""
+    """Return a cost of the component: as written, else estimated, else 0."""
     if written is not None:
         return resolver.number(written, name)
     if not estimate.possible:

@@ -38,7 +38,7 @@ class CostSource:
 
 
 class _Witness:
-    """An estimator that notes which components it was able to price."""
+    """Wraps an estimator and notes which components it was able to price."""
 
     def __init__(self, estimator: Estimator, priced: dict[str, str]) -> None:
         self.estimator = estimator
@@ -90,7 +90,7 @@ def _sources(
 
 
 def _builtin_estimator(spec: ComponentSpec) -> str:
-    """Return who prices a component that no estimator of the architecture knows."""
+    """Return the name of the built-in estimator that prices a component no other one knows."""
     if spec.component_model is None and (spec.component_class or "").lower() == "dummy":
         return "Dummy"
     return "hwcomponents" if spec.component_class or spec.component_model else "nothing said"

@@ -1,4 +1,7 @@
-"""Tree to flattened architectures: one per Compute, all numbers evaluated (inputs.md §2.3)."""
+"""Flatten an architecture: one path of components per Compute, all numbers evaluated.
+
+The rules are those of inputs.md §2.3.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +66,7 @@ def depends_on_kept(arch: Arch, scope: Scope, switch: Switch = passed_by) -> boo
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Question:
-    """What an architecture is flattened for; `kept_counts`: whether `kept` decides the answer."""
+    """The arguments of `flatten`; `kept_counts`: whether the answer depends on `kept`."""
 
     arch: Arch
     scope: Scope | None
@@ -72,7 +75,7 @@ class _Question:
     kept_counts: bool = True
 
     def has_answer_of(self, other: _Question) -> bool:
-        """Tell whether the answer to this question is that to another one about one object."""
+        """Tell whether the answer to another question is also that to this one."""
         same = self.arch is other.arch and self.switch is other.switch
         same = same and (not self.kept_counts or self.kept == other.kept)
         return same and self.scope == other.scope
@@ -85,7 +88,11 @@ _LATEST: OrderedDict[tuple[int, str], deque[tuple[_Question, tuple[FlatArch, ...
 
 @dataclass(frozen=True, slots=True)
 class _TreeSurroundings:
-    """What stands above a node: the leaves, and the forks it is inside of."""
+    """What is above a node in the tree.
+
+    `above`: components; `forks`: Fork nodes that it is inside of; `grid`: places of its Array's
+    grid.
+    """
 
     above: tuple[_PlacedComponent, ...] = ()
     forks: tuple[Node, ...] = ()
@@ -94,7 +101,10 @@ class _TreeSurroundings:
 
 @dataclass(frozen=True, slots=True)
 class _PlacedComponent:
-    """A component where it stands."""
+    """A component with its node and what is above it in the tree.
+
+    `stands`: what takes its place on the path if it may be disabled; None: the path leaves it out.
+    """
 
     node: Node
     component: Component
@@ -175,7 +185,10 @@ class _TreeWalk:
         return surroundings_below
 
     def _check_grid(self, place: _PlacedComponent, grid: Component) -> None:
-        """A memory of an Array stands on grid points at a regular stride in each dimension."""
+        """Raise SpecError unless each of a memory's fanouts divides the Array's grid.
+
+        Its instances then stand at a regular stride.
+        """
         sizes = {dim.name: dim.fanout for dim in grid.spatial}
         for index, dim in enumerate(place.component.physical_spatial):
             if sizes.get(dim.name, 0) % dim.fanout == 0 and dim.name in sizes:
@@ -221,7 +234,10 @@ class _TreeWalk:
         return component
 
     def _with_kept(self, einsum: EinsumNames, holders: tuple[str, ...], names: Names) -> Names:
-        """Put what holders above keep before other names, and note if it is asked for."""
+        """Return the names with those of the holders above, as the sets they keep, in front.
+
+        Whether one of these is read is noted.
+        """
         kept = einsum.kept(holders, self.kept) if self.kept else {}
         return WatchedNames(Layer(kept, names), {*holders, "Above"}, self.asked_names)
 
@@ -256,7 +272,7 @@ class _TreeWalk:
         return {p.name: tuple(upper.name for upper in p.above) for p in self.places}
 
     def _gated(self, compute: _PlacedComponent) -> frozenset[str]:
-        """Components that forks switch off while `compute` runs (model.md §5.2)."""
+        """Return the components that Forks switch off while `compute` works (model.md §5.2)."""
         gated = set()
         for place in self.places:
             for fork in place.forks:

@@ -1,4 +1,4 @@
-"""The components evaluated last, by all that they depend on.
+"""Keep the components evaluated last, to reuse them for designs in which they are the same.
 
 Designs of a study mostly differ in one or two nodes of the architecture. The other components come
 out the same, and are not evaluated again.
@@ -24,7 +24,7 @@ _WORD = re.compile(r"[^\W\d]\w*")
 
 @dataclass(frozen=True, slots=True)
 class _Evaluated:
-    """A component, with what it was evaluated from; `variables`: names of those that it may use."""
+    """A component with what it was evaluated from; `variables`: those that it may depend on."""
 
     arch: Arch
     node: Node
@@ -33,7 +33,7 @@ class _Evaluated:
     variables: frozenset[str]
 
     def holds_for(self, arch: Arch, node: Node, scope: Scope) -> bool:
-        """Tell whether a node of another architecture says the same."""
+        """Tell whether a node of another architecture must give the same component."""
         before, now = self.arch.variables, arch.variables
         return (
             (self.node.spec is node.spec or self.node.spec == node.spec)

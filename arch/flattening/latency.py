@@ -1,8 +1,9 @@
-"""`total_latency`, compiled: where possible to a maximum of linear pieces, else to a closure.
+"""Compile `total_latency`: to a maximum of linear functions of the calls if it is one.
 
 The usual rules, sum(a.n_calls / a.throughput for a in actions) and maxima of such sums, are linear
 in the numbers of calls. They are recognised by evaluating the expression once with symbols in the
-place of the call counts. Then the rule is cheap to call, and a search can read its pieces.
+place of the call counts. Then the rule is cheap to call, and a search can read its pieces. Any
+other expression is evaluated at each call.
 """
 
 from __future__ import annotations
@@ -239,14 +240,17 @@ class ActionTable(Algebra):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _LinearPieces(Algebra):
-    """A maximum of linear pieces in the call counts; every other operation is refused."""
+    """A symbol for a maximum of linear functions of the call counts, as a value of expressions.
+
+    Operations that would give anything else are refused.
+    """
 
     pieces: tuple[LatencyPiece, ...]
 
     described_as: ClassVar[str] = "a number of calls"
 
     def is_sound(self) -> bool:
-        """No piece is infinite, undefined or falling."""
+        """Tell whether no piece is infinite, undefined or falls with a call count."""
         numbers = [p.constant for p in self.pieces]
         numbers += [seconds for piece in self.pieces for _, seconds in piece.terms]
         return all(math.isfinite(number) for number in numbers)
@@ -336,7 +340,7 @@ def _sum(left: LatencyPiece, right: LatencyPiece) -> LatencyPiece:
 
 
 def _joined(pieces: Iterable[LatencyPiece]) -> _LinearPieces:
-    """Drop terms of 0 and pieces that another one is never below."""
+    """Return the maximum of some pieces, without terms of 0 and pieces never above another one."""
     undominated: list[LatencyPiece] = []
     for piece in pieces:
         clean = LatencyPiece(tuple(t for t in piece.terms if t[1] != 0), piece.constant)
@@ -350,7 +354,7 @@ def _joined(pieces: Iterable[LatencyPiece]) -> _LinearPieces:
 
 
 def _dominates(upper: LatencyPiece, lower: LatencyPiece) -> bool:
-    """Say whether `upper` is at least `lower` for all counts (which are never negative)."""
+    """Tell whether `upper` is at least `lower` for all call counts, which are never negative."""
     upper_seconds, lower_seconds = dict(upper.terms), dict(lower.terms)
     return upper.constant >= lower.constant and all(
         upper_seconds.get(name, 0.0) >= lower_seconds.get(name, 0.0)

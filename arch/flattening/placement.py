@@ -1,4 +1,4 @@
-"""The `tensors:` block of a holder, evaluated once it is known what the holders above keep."""
+"""Evaluate the `tensors:` block of a Memory or Toll, given what the holders above it keep."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Expressions of one component to numbers, checked, each error at its place in the file."""
+"""Evaluate the expressions of one component to checked numbers; errors name their place."""
 
 from __future__ import annotations
 
@@ -232,7 +232,7 @@ class Resolver:
             return self._without_einsum(fallback, steps, error)
 
     def _check_unit(self, value: str, steps: Steps) -> None:
-        """Refuse a quantity whose unit cannot be that of the field."""
+        """Raise SpecError for a quantity whose unit cannot be that of the field."""
         unit = unit_of(value)
         if unit is None:
             return
@@ -248,7 +248,10 @@ class Resolver:
             )
 
     def _without_einsum(self, fallback: T, steps: Steps, error: UnknownNameError) -> T:
-        """Note that a field waits for an Einsum; with one, the unknown name is an error."""
+        """Return `fallback` and list the field as unresolved if there is no Einsum.
+
+        Else raise `error`.
+        """
         if self.einsum is not None:
             raise error
         self.unresolved.append(f"{self.node.name}.{_label(steps)}")
@@ -268,7 +271,7 @@ class Resolver:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Function from the name of a field in a block of a component to its place in the file.
+    """Function from the name of a field to its place in the file, for one block of a component.
 
     `block`: path of the block inside of the component.
     """

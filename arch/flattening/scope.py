@@ -80,7 +80,7 @@ def evaluate_deep(value: object, names: Names, where: Where | None) -> object:
 
 
 class Layer(Mapping[str, object]):
-    """A mapping of names to values: those of `inner`, then those of `outer` that it lacks."""
+    """Names in two layers: those of `inner`, and those of `outer` that it lacks."""
 
     def __init__(self, inner: Names, outer: Names) -> None:
         self._inner = inner
@@ -98,7 +98,7 @@ class Layer(Mapping[str, object]):
 
 
 class WatchedNames(Mapping[str, object]):
-    """Names as they are, with a note of each of some, `watched`, that is asked for."""
+    """Names that note in a set which of the `watched` ones are looked up."""
 
     def __init__(self, names: Names, watched: set[str], asked: set[str]) -> None:
         self._names = names

@@ -1,4 +1,4 @@
-"""What stands on the way to a Compute in the place of a component that may be disabled."""
+"""Say what stands on the path to a Compute instead of a component that may be disabled."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What numba is spared where it compiles the kernels of this project."""
+"""Make numba's compilation of this project's kernels faster by leaving out needless work."""

@@ -192,10 +192,10 @@ def _once_per_type(size: Callable[..., int]) -> Callable[..., int]:
 
 
 def _without_live_names(run: Callable[..., None], running: Sequence[bool]) -> Callable[..., None]:
-    """Return a method that makes a function's blocks canonical, but does not look at live names.
+    """Return a method that makes a function's blocks canonical without computing live names.
 
     Only generators and code for Python's own objects need them. Where names end matters if
-    references are counted, as the last of `running` says. It is worked out when it is asked for: by
+    references are counted, as the last of `running` says. It is computed when it is asked for: by
     the last step, which marks it.
     """
 
@@ -245,4 +245,4 @@ def _set_layout(library: Any, module: Any) -> None:
 
 
 def _nothing(*_: Any) -> None:
-    """Stand in for numba's own cache, and for the telling of events, to which nobody listens."""
+    """Do nothing: takes the place of numba's cache and of its notices of events."""

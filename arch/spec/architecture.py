@@ -23,7 +23,7 @@ _MOST_EDITED = 512
 
 
 class _Edit(NamedTuple):
-    """A node that was written differently, before and after."""
+    """A node before and after an edit of the file's data (`Arch.with_values`)."""
 
     before: Node
     after: Node
@@ -35,7 +35,11 @@ _EDITED: dict[_EditKey, _Edit] = {}
 
 
 def _written_before(key: _EditKey, node: Node) -> Node | None:
-    """Return a node as an earlier edit left it; identities of lost nodes may come again."""
+    """Return the node that an earlier edit made of `node`; None if there was none.
+
+    `key`: the edit. Identities of deleted nodes may come again, so that the node itself is
+    compared.
+    """
     edit = _EDITED.get(key)
     return edit.after if edit is not None and edit.before is node else None
 

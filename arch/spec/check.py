@@ -1,4 +1,4 @@
-"""What can be refused before any Einsum is known: bad syntax, and numbers that are too small."""
+"""Check the fields of nodes as far as no Einsum is needed: syntax, and numbers too small."""
 
 from __future__ import annotations
 

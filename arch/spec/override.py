@@ -99,7 +99,7 @@ def _unknown(
 
 
 class _Editor:
-    """Copies on write: only the containers on the way to a change are copied, with their places."""
+    """Edits a document by copying only the containers on the way to a change, with their places."""
 
     def __init__(self, document: Document) -> None:
         self._document = document

@@ -27,8 +27,8 @@ _UNITS = ((2**33, "GiB"), (2**23, "MiB"), (2**13, "KiB"), (8, "B"))
 class Row:
     """One line of the picture of an architecture: a node of its tree.
 
-    `depth`: its indentation; `parent`: number of the row it hangs from, None at the top; `label`:
-    name; `fanout`, `note`: further words.
+    `depth`: its indentation; `parent`: number of the row that it is drawn below, None at the top;
+    `label`: name; `fanout`, `note`: further words.
     """
 
     node: Node
@@ -92,14 +92,17 @@ def svg(arch: Arch) -> str:
 
 
 class _BoxLayout:
-    """Walks the tree and writes the rows."""
+    """Walks the tree of an architecture and lists the rows of its picture."""
 
     def __init__(self, arch: Arch, table_rows: list[Row]) -> None:
         self.arch = arch
         self.rows = table_rows
 
     def visit(self, nodes: tuple[Node, ...], depth: int, parent: int | None) -> int | None:
-        """Add rows for `nodes`; return the row that what follows hangs from."""
+        """Add rows for `nodes`; return the number of the row below which the next node is drawn.
+
+        `parent`: number of the row below which the first is drawn.
+        """
         for index, node in enumerate(nodes):
             if node.tag == "Hierarchical":
                 parent = self.visit(node.children, depth, parent)
@@ -122,7 +125,7 @@ class _BoxLayout:
 
 
 class _Drawing:
-    """Cards below each other, side branches to the right, lines with fanouts between them."""
+    """Draws rows as SVG: boxes one below another, branches at the right, fanouts on the lines."""
 
     width, height, gap, step, margin = 264, 46, 26, 44, 20
 
@@ -190,7 +193,7 @@ class _Drawing:
 
 
 def _words(node: Node) -> tuple[str, str, str]:
-    """Name, fanout and one line of detail of a component, as written in the file."""
+    """Return name, fanout and one line of detail of a component, as written in the file."""
     spec = node.spec
     assert isinstance(spec, LeafSpec)
     fanout = " ".join(f"×{dim.fanout} {dim.name}" for dim in spec.spatial)
@@ -214,7 +217,7 @@ def _set(written: object) -> str:
 
 
 def _size(size: object) -> str:
-    """Write bits as bytes where that is a plain number."""
+    """Return a size as text, in bytes if it is written as a plain number of bits."""
     from tilewright.arch.errors import TilewrightError
     from tilewright.arch.expressions.expressions import evaluate
 

@@ -1,4 +1,4 @@
-"""Pydantic models of the files, and their complaints in plain words with the place in the file."""
+"""Check files against pydantic models, and say in plain words what is wrong and where."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def _plain(entry: Mapping[str, Any]) -> str:
 
 
 def _merged(problem: _Complaint, entry: Mapping[str, Any]) -> _Complaint:
-    """Join "must be a number" and "must be text" of one place into one sentence."""
+    """Join "must be a number" and "must be text" about one place into one complaint."""
     words, expected = problem.words, _wanted(entry["type"])
     if expected is None or " must be " not in words or words.endswith(expected):
         return problem
@@ -203,7 +203,7 @@ def _merged(problem: _Complaint, entry: Mapping[str, Any]) -> _Complaint:
 
 
 def _known_fields(model: type[BaseModel], path: DocPath) -> list[str]:
-    """Names of the fields that may stand at `path` of a `model`."""
+    """Return the names of the fields that may stand at `path` of a model."""
     models: list[Any] = [model]
     for step in path:
         models = [inner for outer in models for inner in _step(outer, step)]
@@ -226,7 +226,7 @@ def _step(outer: Any, step: str | int) -> Iterable[Any]:
 
 
 def _options(annotation: Any) -> list[Any]:
-    """The types an annotation may stand for: members of unions, what Annotated wraps."""
+    """Return the types that an annotation may stand for: members of unions, Annotated's type."""
     origin = get_origin(annotation)
     if origin is Annotated:
         return _options(get_args(annotation)[0])

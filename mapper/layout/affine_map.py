@@ -176,7 +176,7 @@ def _factor(expression: QuasiAffine, right: bool = False) -> str:
 
 
 class _MapReader:
-    """Recursive descent over the tokens of an affine map."""
+    """Reads an affine map from text, symbol by symbol (recursive descent)."""
 
     def __init__(self, text: str) -> None:
         if len(text) > _LONGEST:

@@ -170,7 +170,7 @@ class Collapse:
     def index(self, coordinates: Sequence[int]) -> tuple[int, ...] | None:
         """Return the tensor index, shape (dimensions,), at a position in each group.
 
-        The inverse of `coordinates`, which have shape (groups,); None at a hole.
+        None at a hole. The inverse of `coordinates`. A hole is a position that no index has.
         """
         result: dict[int, int] = {}
         for row, position in zip(self.rows, coordinates, strict=True):
@@ -181,7 +181,10 @@ class Collapse:
         return tuple(result.get(number, 0) for number in range(len(self.shape)))
 
     def count_below(self, group: int, end: int) -> int:
-        """Count the positions of a group's own dimensions whose coordinate is less than `end`."""
+        """Count how many positions along a group hold data and are less than `end`.
+
+        Positions that the group's own dimensions reach; holes do not count.
+        """
         row = self._significant(self.rows[group])
         count, remaining = 0, end
         inner = prod(self.shape[number] for number, _ in row)
@@ -204,7 +207,7 @@ class Collapse:
         return None if remaining else digits
 
     def _significant(self, row: Sequence[Term]) -> list[Term]:
-        """Return the terms of dimensions with more than one position, greatest factor first."""
+        """Return the terms of dimensions with several positions, greatest coefficient first."""
         terms = [term for term in row if self.shape[term[0]] > 1]
         return sorted(terms, key=lambda term: -term[1])
 

@@ -36,7 +36,10 @@ def check_injective(shape: Sequence[int], rows: Sequence[Sequence[Term]]) -> Non
 def _same_coordinates(
     shape: Sequence[int], rows: Sequence[Sequence[Term]], difference: Sequence[int]
 ) -> SpecError:
-    """Return the error that names two indices with the same coordinates, from their difference."""
+    """Return the error that names two indices with the same coordinates.
+
+    `difference`: of these two, per dimension.
+    """
     first = tuple(max(0, -step) for step in difference)
     second = tuple(max(0, step) for step in difference)
     where = tuple(sum(second[d] * factor for d, factor in row) for row in rows)
@@ -59,10 +62,10 @@ def _is_nested(shape: Sequence[int], row: Sequence[Term]) -> bool:
 
 
 def _collision(shape: Sequence[int], rows: Sequence[Sequence[Term]]) -> list[int] | None:
-    """Find a difference of two indices, not 0, that no row sees; None if there seems to be none.
+    """Find a difference of two indices, not 0, for which no group's coordinate changes.
 
-    Depth first over the dimensions, small steps first; a branch ends where the dimensions that are
-    left cannot bring every row back to 0.
+    None if there seems to be none. Depth first over the dimensions, small steps first; a branch
+    ends where the remaining dimensions cannot bring every coordinate back to 0.
     """
     factors = [_factors(len(shape), row) for row in rows]
     order = _largest_first(len(shape), factors)
@@ -95,7 +98,7 @@ def _largest_first(rank: int, factors: Sequence[Sequence[int]]) -> list[int]:
 def _spans_below(
     shape: Sequence[int], factors: Sequence[Sequence[int]], order: Sequence[int]
 ) -> list[list[int]]:
-    """Return how far each row can still go by the dimensions from each place of `order` on."""
+    """Return, before each dimension of `order`, how far later ones can change each coordinate."""
     spans = [[0] * len(factors)]
     for d in reversed(order):
         spans.append([s + f[d] * (shape[d] - 1) for s, f in zip(spans[-1], factors, strict=True)])
@@ -113,9 +116,10 @@ def _factors(rank: int, row: Sequence[Term]) -> list[int]:
 def _steps(
     most: int, factors: Sequence[int], sums: Sequence[int], spans: Sequence[int]
 ) -> Sequence[int]:
-    """Return the steps of one dimension, nearest to 0 first, after which all rows can return to 0.
+    """Return the steps of one dimension after which every coordinate can still return to 0.
 
-    A row at `sums` must come within its span: |sum + factor * step| <= span.
+    Nearest to 0 first. A coordinate at `sums` must come within its span: |sum + factor * step| <=
+    span.
     """
     low, high = -most, most
     for factor, total, span in zip(factors, sums, spans, strict=True):

@@ -36,7 +36,8 @@ class GridMap:
     devices, the first is the device: (devices, rows, columns). `affine`: unit of a cell. `dealt`:
     cells, numbered row-major, are dealt to the units in turn, so that a unit may hold several
     shards, in slots 0, 1, ... (`round_robin`). Raises SpecError for a cell outside the units, for
-    two cells on one unit, with these cells, and for a dealt map with another expression.
+    two cells on one unit, with these cells, and for a dealt map whose expression is not that of
+    `round_robin`.
     """
 
     grid: tuple[int, ...]
@@ -68,12 +69,12 @@ class GridMap:
 
     @property
     def used_units(self) -> int:
-        """Number of units that are at least one cell."""
+        """Number of units that hold at least one cell."""
         return min(prod(self.grid), self.unit_count)
 
     @property
     def most_slots(self) -> int:
-        """Most cells of one unit: shards that it has room for."""
+        """Most cells that one unit holds: slots for shards in its memory."""
         return -(-prod(self.grid) // self.unit_count) if self.dealt else 1
 
     def unit(self, cell: Sequence[int]) -> Unit:
@@ -84,7 +85,7 @@ class GridMap:
         return lookup_of(self.grid, self.units, self.affine).unit(cell)
 
     def slot(self, cell: Sequence[int]) -> int:
-        """Return which of the shards of its unit a cell has, from 0; always 0 unless `dealt`."""
+        """Return the slot in its unit that a cell's shard has, from 0; always 0 unless `dealt`."""
         number = number_in(self.grid, cell)
         return number // self.unit_count if self.dealt else 0
 

@@ -187,7 +187,7 @@ class Layout:
         )
 
     def _empty_coordinates(self) -> list[set[int]]:
-        """Return the coordinates along each group at which no cell holds a scalar."""
+        """Return, per group, the grid coordinates at which no cell holds a scalar."""
         return [{at for at, held in enumerate(row) if not held} for row in self._held()]
 
     @property
@@ -300,14 +300,14 @@ class Layout:
         return replace(self, place=place)
 
     def _held(self) -> list[list[int]]:
-        """Positions with data along each group, for each coordinate of the cells."""
+        """Number of positions with data along each group, by grid coordinate of the cells."""
         return [
             [self._held_at(group, at) for at in range(cells)]
             for group, cells in enumerate(self.grid)
         ]
 
     def _held_at(self, group: int, at: int) -> int:
-        """Positions with data along a group, in the cells at one of its coordinates."""
+        """Return how many positions with data along a group are in the cells at coordinate `at`."""
         count = self.collapse.count_below
         return sum(
             count(group, start + length) - count(group, start)

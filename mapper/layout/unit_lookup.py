@@ -45,7 +45,10 @@ class UnitLookup(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class NumberedLookup:
-    """Cell n of the row-major order is unit n; `axes`: of the units, fastest first."""
+    """Lookup by row-major number: cell n is unit n.
+
+    `axes`: dimensions of the units in the order in which they count, the fastest first.
+    """
 
     grid: tuple[int, ...]
     units: tuple[int, ...]
@@ -99,7 +102,7 @@ class CoordinateLookup:
 
 @dataclass(frozen=True, slots=True)
 class TableLookup:
-    """Units of all cells in row-major order, and the cell of each unit."""
+    """Lookup by table: the unit of each cell in row-major order, and the cell of each unit."""
 
     grid: tuple[int, ...]
     units_by_number: tuple[Unit, ...]
@@ -209,7 +212,7 @@ def _axes(units: Sequence[int], by_column: bool) -> tuple[int, ...]:
 def _unit_of(
     number: QuasiAffine, units: tuple[int, ...], axes: Iterable[int]
 ) -> tuple[QuasiAffine, ...]:
-    """Return the coordinates of the unit of a number; `axes`: fastest first."""
+    """Return the coordinates of the unit with a number; `axes`: dimensions, the fastest first."""
     results = [constant(0)] * len(units)
     behind = 1
     for axis in axes:
@@ -221,7 +224,7 @@ def _unit_of(
 def _sources(
     grid: tuple[int, ...], units: tuple[int, ...], affine: AffineMap
 ) -> CoordinateLookup | None:
-    """Return the lookup of a map whose results are dimensions or 0, None if it is no such map."""
+    """Return a lookup if each coordinate of a unit is one of its cell's or 0; else None."""
     sources: list[int | None] = []
     for result, extent in zip(affine.results, units, strict=True):
         if result.operator == "dim":
@@ -238,7 +241,10 @@ def _sources(
 
 
 def _names_wide_axes_once(grid: Sequence[int], sources: Sequence[int | None]) -> bool:
-    """Return whether no axis of the grid is named twice, and none with several cells left out."""
+    """Tell whether each axis of the grid with several cells stands in `sources` just once.
+
+    No axis may stand there twice.
+    """
     named = [source for source in sources if source is not None]
     wide = {axis for axis, cells in enumerate(grid) if cells > 1}
     return len(named) == len(set(named)) and wide <= set(named)

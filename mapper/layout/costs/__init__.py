@@ -1,1 +1,1 @@
-"""What changes of layout cost in time (theory/layouts.md §12)."""
+"""Predict the time of matrix products and of changes of layout (theory/layouts.md §12 to §14)."""

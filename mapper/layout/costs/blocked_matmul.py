@@ -127,6 +127,9 @@ class BlockedMatmul:
         return turns.broken_rules(tensor, machine.memories["psum"].partitioned())
 
     def _partial_tiles(self) -> int:
-        """Tiles of partial sums alive at a time: of a block, and of all loops inside that of k."""
+        """Return how many tiles have partial sums at a time.
+
+        Along m and n: all tiles where the loop is inside that of k, else those of one block.
+        """
         inside = self.order[self.order.index("k") + 1 :]
         return prod(self.tiles[d] if d in inside else self.block_tiles[d] for d in "mn")

@@ -1,7 +1,7 @@
-"""Cycles to move data between units over a torus of two networks (layouts.md §12).
+"""Predict the cycles of moving data between units over a torus of two networks (layouts.md §12).
 
-The busiest link, source port or destination port, or the reads that one unit issues one after the
-other, whichever takes longest, after a constant start.
+They are the most of: the busiest link, source port and destination port, and the reads that one
+unit issues one after the other; plus a constant start.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ def reshard_time(source: Layout, destination: Layout, machine: LayoutMachine) ->
 
 @dataclass(frozen=True, slots=True)
 class _BusyNodes:
-    """Nodes of the units of a reshard; `memories`: of source and destination."""
+    """Finds the network nodes of the units of a reshard; `memories`: of source and destination."""
 
     machine: LayoutMachine
     memories: tuple[str, str]
@@ -168,7 +168,11 @@ class _BusyNodes:
         return self._node(move.source, source), self._node(move.destination, destination)
 
     def first_network(self, packets: int, turn: int) -> int:
-        """Return how many of the packets take network 0."""
+        """Return how many of a transfer's packets take network 0; the others take network 1.
+
+        Half of them; all from DRAM, none to DRAM. `turn`: of an odd number one more in every second
+        turn.
+        """
         if "dram" in self.memories:
             return packets if self.memories[0] == "dram" else 0
         return (packets + (turn + 1) % 2) // 2
@@ -186,9 +190,9 @@ class _BusyNodes:
 
 
 def packets(pattern: StridePattern, element_bytes: float, most_bytes: int) -> int:
-    """Return the reads that a pattern needs: runs of consecutive positions at both ends.
+    """Return how many reads a pattern needs: one per run of positions consecutive at both ends.
 
-    `most_bytes`: of one read.
+    `most_bytes`: of one read; longer runs are split.
     """
     run, loops = 1, list(pattern.strides)
     while True:
@@ -212,7 +216,10 @@ def node_of(unit: Sequence[int], machine: LayoutMachine) -> Node:
 
 
 def _halves(move: Transfer, number: int, turn: int, nodes: _BusyNodes) -> Iterator[RoutedRead]:
-    """Share `number` reads of a transfer over the networks; odd ones go to each in turn."""
+    """Yield the reads of a transfer on each network.
+
+    `number`: packets in all; `turn`: number of the transfer.
+    """
     ends, first = nodes.of(move), nodes.first_network(number, turn)
     for network, share in zip(_NETWORKS, (first, number - first), strict=True):
         if share:

@@ -1,1 +1,1 @@
-"""Distinct shardings of a tensor, and the layouts of a mapspace (theory/layouts.md §10, §15)."""
+"""Enumerate distinct shardings of a tensor and layouts of a mapspace (theory/layouts.md §10)."""

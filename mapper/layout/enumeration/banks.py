@@ -32,12 +32,15 @@ class Banks:
 
     @property
     def round_bytes(self) -> int:
-        """Bytes after which addresses are aligned and in the same bank again."""
+        """Bytes after which alignment and bank numbers of addresses repeat.
+
+        The least common multiple of the alignment and one word of every bank.
+        """
         return lcm(self.alignment, self.banks * self.word_bytes)
 
     @property
     def residues(self) -> tuple[int, ...]:
-        """Aligned addresses of one round: each is another choice of a bank."""
+        """Aligned addresses within one round (`round_bytes`): where in the banks data may start."""
         return tuple(range(0, self.round_bytes, self.alignment))
 
     def meet(self, first: int, second: int) -> bool:

@@ -195,13 +195,16 @@ class LayoutSpace:
         return component
 
     def _bytes(self, memory: str) -> int | None:
-        """Return the whole bytes of one instance, None for a memory without limit."""
+        """Return the bytes of one instance of a memory, rounded down; None without a limit."""
         size = self._memory(memory).size
         return None if size == inf else int(size) // 8
 
 
 def _enough_instances(tensor: ShardedTensor, collapse: Collapse, size: int) -> str:
-    """Return the fewest instances of a memory of so many bytes that shards of a tensor fit."""
+    """Return a sentence with the fewest instances over which a tensor's shards fit.
+
+    `size`: bytes of one instance.
+    """
     extents, tiling = collapse.extents, tensor.tiling
     most = prod(tiling.tiles(extents))
     enough = [

@@ -83,7 +83,7 @@ def _memory_rules(layout: Layout, memory: UnitMemory) -> Iterator[BrokenRule]:
 
 
 def _address_rules(layout: Layout, memory: UnitMemory) -> Iterator[BrokenRule]:
-    """Yield what is wrong with the addresses of blocks, wherever the sizes alone are right."""
+    """Yield the broken rules about addresses of blocks; sizes alone are checked elsewhere."""
     address, end = layout.place.address, layout.end_address
     inside = layout.bytes_per_unit <= memory.unit_bytes
     if memory.partitioned() is None and inside and end > memory.unit_bytes:

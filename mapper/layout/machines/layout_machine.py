@@ -143,7 +143,7 @@ def _replaced(data: Any, steps: list[str], value: object, field_path: str) -> An
 
 
 class _MachineReader:
-    """Collects the sources of all numbers while it reads them."""
+    """Reads a machine's file and collects the source of every number."""
 
     def __init__(self, file: str) -> None:
         self.file = file

@@ -114,7 +114,7 @@ def _all_smaller(requests: Sequence[BufferRequest], fits: Fits) -> str:
 
 
 def _largest_tile(requests: Sequence[BufferRequest], request: BufferRequest, fits: Fits) -> int:
-    """Return the most bytes of a tile of one buffer with which all fit, 0 if none is found."""
+    """Return the most bytes of one buffer's tile with which all buffers fit; 0 if none is found."""
 
     def fits_with(tile: int) -> bool:
         return fits([replace(r, tile_bytes=tile) if r is request else r for r in requests])

@@ -128,7 +128,10 @@ def packings(
 def _first(
     requests: Sequence[BufferRequest], capacity: int, steps: list[int]
 ) -> PackedMemory | None:
-    """Return the packing of the first choice of residues that has one."""
+    """Return the packing for the first choice of residues (banks) that has one; None without any.
+
+    `steps`: what is left of the budget.
+    """
     for residues in product(*(request.residues for request in requests)):
         packed = _search(requests, residues, capacity, steps)
         if packed is not None:
@@ -147,9 +150,11 @@ def _no_room(
 def _search(
     requests: Sequence[BufferRequest], residues: Sequence[int], capacity: int, steps: list[int]
 ) -> PackedMemory | None:
-    """Place buffers in every order, largest first, each at the lowest address above the others.
+    """Place buffers one after the other, each at the lowest address above those alive with it.
 
-    That finds a packing if there is one (layouts.md §11). `steps`: what is left of the budget.
+    Tries every order, largest first, which finds a packing if there is one (layouts.md §11).
+    `residues`: of each buffer's address. `steps`: what is left of the budget. None if there is
+    none.
     """
     order = sorted(range(len(requests)), key=lambda n: (-requests[n].bytes, n))
     addresses: dict[int, int] = {}
@@ -180,9 +185,9 @@ def _search(
 def _end_below(
     request: BufferRequest, requests: Sequence[BufferRequest], addresses: Mapping[int, int]
 ) -> int:
-    """Return the end of the highest placed buffer that is alive together with a request.
+    """Return the end in bytes of the highest placed buffer alive together with a request.
 
-    `addresses`: those of the placed buffers, by their number in `requests`; the end is in bytes.
+    `addresses`: of the placed buffers, by number in `requests`.
     """
     ends = [
         address + requests[n].bytes

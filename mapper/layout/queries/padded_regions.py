@@ -74,7 +74,7 @@ def _check_separable(layout: Layout) -> None:
 
 
 def _coordinate_spans(layout: Layout, group: int) -> list[Span]:
-    """Return the coordinates of a group that an index has, as spans."""
+    """Return the coordinates of a group at which a tensor index lies, as (start, stop) spans."""
     spans: list[Span] = [(0, 1)]
     shape = layout.collapse.shape
     for number, factor in sorted(layout.collapse.rows[group], key=lambda term: term[1]):

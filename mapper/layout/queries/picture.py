@@ -39,7 +39,7 @@ def layout_picture(layout: Layout) -> str:
 
 
 class _Picture:
-    """Sizes in pixels that all cells have in common."""
+    """Draws a layout as SVG; holds the sizes in pixels that all cells have in common."""
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout

@@ -1,4 +1,4 @@
-"""What must move to turn one layout of a tensor into another (layouts.md §9).
+"""List what must move between units to turn one layout of a tensor into another (layouts.md §9).
 
 Every scalar is moved exactly once. Where a scalar lies is a sum over groups of what each group
 adds, so that the transfers are products of small tables, one for each set of dimensions that the
@@ -81,7 +81,10 @@ class Transfer:
 
 @dataclass(frozen=True, slots=True)
 class _BoxPiece:
-    """Scalars of one set of dimensions with the same cells: cell and position parts, both ends."""
+    """Scalars, over some dimensions, with one cell in the source and one in the destination.
+
+    `patterns`: what these dimensions add to the positions at both ends.
+    """
 
     source_cell: tuple[int, ...]
     destination_cell: tuple[int, ...]
@@ -228,7 +231,10 @@ def _check(source: Layout, destination: Layout) -> None:
 
 
 def _tied(source: Layout, destination: Layout) -> list[tuple[int, ...]]:
-    """Return the sets of dimensions (of extent above 1) that groups of either layout join."""
+    """Return the sets of dimensions (of extent above 1) that depend on each other in either layout.
+
+    Dimensions in one group are in one set.
+    """
     dims = [number for number, extent in enumerate(source.shape) if extent > 1]
     sets = [{number} for number in dims]
     for group in (*source.collapse.groups, *destination.collapse.groups):
@@ -237,7 +243,7 @@ def _tied(source: Layout, destination: Layout) -> list[tuple[int, ...]]:
 
 
 def _with_joined(sets: list[set[int]], group: Sequence[int]) -> list[set[int]]:
-    """Return the sets after those that share a dimension with a group are joined to one."""
+    """Return the sets with all those joined that share a dimension with a group."""
     joined = [s for s in sets if s & set(group)]
     if not joined:
         return sets
@@ -245,7 +251,7 @@ def _with_joined(sets: list[set[int]], group: Sequence[int]) -> list[set[int]]:
 
 
 def _pieces(source: Layout, destination: Layout, dims: Sequence[int]) -> list[_BoxPiece]:
-    """Return the pieces of one set of dimensions, which have one pair of cells each."""
+    """Return the pieces of one set of dimensions, one per pair of cells (source, destination)."""
     extents = [source.shape[number] for number in dims]
     if prod(extents) > MOST_SCALARS:
         raise SpecError(
@@ -270,9 +276,9 @@ def _pieces(source: Layout, destination: Layout, dims: Sequence[int]) -> list[_B
 
 
 def _where(layout: Layout, index: dict[int, Integers]) -> tuple[Integers, Integers]:
-    """Return (cell coordinates, part of the position in the shard) of indices of some dimensions.
+    """Return what indices of some dimensions add to (cell, position in the shard).
 
-    Groups without these dimensions add 0 to both.
+    `index`: arrays of indices by dimension. Groups without these dimensions add 0.
     """
     count = len(next(iter(index.values()))) if index else 1
     cells = np.zeros((len(layout.grid), count), dtype=np.int64)
@@ -312,7 +318,7 @@ def _joined(base: tuple[int, int], parts: Sequence[StridePattern]) -> StridePatt
 
 
 def _patterns(source: Integers, destination: Integers) -> list[StridePattern]:
-    """Write lists of positions as nested loops: runs of equal steps, then runs of equal runs."""
+    """Return lists of positions at both ends as nested loops: runs, then runs of equal runs."""
     level = [*_runs(source, destination)]
     while True:
         folded = list(_folded(level))
@@ -338,7 +344,7 @@ def _runs(source: Integers, destination: Integers) -> Iterator[StridePattern]:
 
 
 def _folded(level: Sequence[StridePattern]) -> Iterator[StridePattern]:
-    """Join neighbours of the same inner loops and equal steps to one outer loop."""
+    """Join neighbouring patterns with equal inner loops and equal distances to one outer loop."""
     start = 0
     while start < len(level):
         end = _end_of_fold(level, start)
@@ -354,7 +360,7 @@ def _folded(level: Sequence[StridePattern]) -> Iterator[StridePattern]:
 
 
 def _end_of_fold(level: Sequence[StridePattern], start: int) -> int:
-    """Return the end of the patterns from `start` that differ by equal steps only."""
+    """Return the end of the run of patterns from `start` with equal loops and equal distances."""
     end, step = start + 1, None
     while end < len(level) and level[end].strides == level[start].strides:
         here, before = level[end], level[end - 1]

@@ -1,1 +1,1 @@
-"""Named layouts of public tools, as constructors of the layout algebra (theory/layouts.md §7)."""
+"""Build the named layouts of public tools in the layout algebra (theory/layouts.md §7)."""

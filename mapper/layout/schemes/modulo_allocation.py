@@ -185,7 +185,7 @@ class ModuloAllocation:
 
 
 def _longer(rotation: ModuloRotation, behind: tuple[int, ...]) -> ModuloRotation:
-    """Return the same rotation of block indices with more axes, of one block each."""
+    """Return the rotation for block indices with more axes, which hold `behind` blocks."""
     return replace(rotation, counts=(*rotation.counts, *behind)) if rotation.counts else rotation
 
 

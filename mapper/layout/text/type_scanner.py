@@ -19,10 +19,10 @@ SPACES: Final = ("system", "mmio", "dram", "l1")
 
 
 class TypeScanner:
-    """Reads a text from left to right; `example`: a right one, for messages.
+    """Reads the text of a tensor type from left to right; each method reads one piece.
 
-    Raises SpecError for a text of more than 8,000 characters, and from each method for text that is
-    not what it reads, with its place.
+    `example`: a correct text, for messages. Raises SpecError for a text of more than 8,000
+    characters, and from each method for text that is not what it reads, with its place.
     """
 
     def __init__(self, text: str, example: str) -> None:
@@ -81,7 +81,7 @@ class TypeScanner:
         return tuple(map(int, parts))
 
     def any_word(self) -> str:
-        """Read a word."""
+        """Read and return a word."""
         match = _WORD.match(self.text, self.at)
         if match is None:
             self.fail("a word is missing")
@@ -89,7 +89,7 @@ class TypeScanner:
         return match.group(1)
 
     def word(self, wanted: str) -> None:
-        """Read this word."""
+        """Read the word `wanted`; fail at any other text."""
         match = _WORD.match(self.text, self.at)
         if match is None or match.group(1) != wanted:
             self.fail(f"{wanted!r} is missing")
@@ -114,7 +114,7 @@ class TypeScanner:
         self.at = match.end()
 
     def sign(self, wanted: str) -> None:
-        """Read this sign."""
+        """Read the sign `wanted`, such as `,` or `<`; fail at any other text."""
         if self.next_sign() != wanted:
             self.fail(f"{wanted!r} is missing")
         self.at = self.text.index(wanted, self.at) + 1
