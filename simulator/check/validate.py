@@ -196,7 +196,7 @@ def _check_view(code: ElementCode, view: Buffer) -> None:
 
 
 def _check_depth(body: Body, place: str) -> None:
-    """Refuse what the checks behind could not walk through. Raises ProgramError."""
+    """Refuse bodies that are nested too deep for the checks that follow. Raises ProgramError."""
     pending = [(body, 0)]
     while pending:
         instructions, depth = pending.pop()

@@ -87,7 +87,7 @@ class CompiledProgram:
 
 
 def _check_kinds(program: object, profile: object) -> None:
-    """Refuse what is no program, such as its text, and what is no profile, such as its name."""
+    """Raise ProgramError for what is no program (such as its text) or no profile (its name)."""
     if not isinstance(program, Program):
         raise ProgramError(
             "this is no program",

@@ -100,7 +100,10 @@ class ProgramStore:
 
 
 def _amounts(layouts: tuple[CodeLayout, ...]) -> Amounts:
-    """Return how much an element of each code needs of what its columns point at."""
+    """Return how much an element of each code needs for itself, by column of its row.
+
+    Such as 16-bit words of memory, counters, threads and registers: an array (codes,) for each.
+    """
     per_element = {
         at.E_MEMORY: [layout.code.words + layout.code.words % 2 for layout in layouts],
         at.E_VARIABLES: [len(layout.variables) for layout in layouts],

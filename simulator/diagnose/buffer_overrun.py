@@ -124,7 +124,7 @@ def _elements(final: FinalState, operand: int, thread: int) -> str:
 
 
 def _why(final: FinalState, element: int, operand: int, thread: int) -> str:
-    """Return the counters and the index that the operand's place follows from."""
+    """Return words for the counters and the index that an operand's address follows from."""
     layout, row = final.layout(element), final.store[operand : operand + at.D_WIDTH]
     counters = int(final.element[element, at.E_VARIABLES])
     numbers = [int(row[at.D_VARIABLE + i]) for i in range(int(row[at.D_TERMS]))]

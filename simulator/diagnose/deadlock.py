@@ -325,7 +325,7 @@ def _words(connections: Connections) -> Iterator[Wait]:
 
 
 def _control(connections: Connections, fifo: int) -> list[End]:
-    """Say which control wavelet stands first in an input queue and starts no task."""
+    """Name the control wavelet that is first in an input queue and starts no task."""
     store, table = connections.final.store, connections.final.fifo
     if connections.kind(fifo) != INPUT:
         return []

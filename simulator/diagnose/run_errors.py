@@ -60,7 +60,7 @@ def _message(final: FinalState) -> MachineError:
 
 
 def _busy_queue(final: FinalState, element: int, queues: int) -> str:
-    """Say what uses the first of some queues (bits) of an element."""
+    """Return words for what uses the first of some queues of an element; queues: one bit each."""
     slot = (queues & -queues).bit_length() - 1
     kind = "input" if slot < at.OUTPUT_SLOT else "output"
     user = _user(final, element, 1 << slot)

@@ -56,7 +56,7 @@ class _WaitGraph:
 
 
 def _graph(waits: Iterable[Wait]) -> _WaitGraph:
-    """Return nodes and edges; a wait for a place leads to all that waits at the place."""
+    """Return nodes and edges; a wait for an element or queue leads to all waits at it."""
     waits = tuple(waits)
     numbers: dict[str, int] = {}
     edges: dict[tuple[int, int, str], None] = {}

@@ -75,7 +75,7 @@ def folded_ring(name: str, elements: int, words: int) -> ProgramBuilder:
 
 
 def _scatter(code: CodeBuilder, place: int, elements: int, chunk: int) -> None:
-    """Send the chunk before the own one, add to those that come by, and finish the own one."""
+    """Append the reduce-scatter: send a chunk, add to those that pass, finish the element's own."""
     slice_words = next(n for n in range(min(chunk, MOST_SENT), 0, -1) if chunk % n == 0)
     for name, number in (("first", place - 1), ("own", place)):
         code.mem1d(name, "v", slice_words, offset=number % elements * chunk)
@@ -104,7 +104,7 @@ def _around(top: int, elements: int) -> list[tuple[str, int, int]]:
 
 
 def _gather(code: CodeBuilder, elements: int, chunk: int) -> None:
-    """Send the chunk received last on a microthread while the next one comes in."""
+    """Append the all-gather: send the last chunk on a microthread while the next one comes in."""
     code.mem1d("chunk", "v", chunk)
     code.fabin("in", RECEIVE, chunk)
     code.fabout("out", SEND, chunk)

@@ -150,7 +150,7 @@ class _FlowWay:
 
 
 def _links(source: Place, turns: Turns) -> Iterator[tuple[Link, int]]:
-    """Yield the links and ramps of a flow's tree, each with how many links lie before it."""
+    """Yield the links and ramps of a flow's tree, each with the number of links before it."""
     front = [source]
     for distance in count():
         following = []

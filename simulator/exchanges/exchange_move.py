@@ -115,9 +115,9 @@ class Move:
 
 
 def _bound(move: Move) -> float:
-    """Return the least value of an exchange, from what each element lacks.
+    """Return a value of the objective that no exchange goes below, from what each element lacks.
 
-    Each word that comes crosses a link and is written.
+    Each word that an element lacks crosses a link and is written.
     """
     candidates = move.candidates
     traffic = least_traffic(move.held, move.needed)

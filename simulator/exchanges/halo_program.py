@@ -92,7 +92,11 @@ def _line(exchange: HaloExchange, axis: Axis, number: int) -> Area:
 
 
 def _kinds(exchange: HaloExchange) -> Integers:
-    """Return for each element (row-major) what decides its code: parities, then links by way."""
+    """Return for each element (row-major) the numbers that decide its code.
+
+    They are the parities of its column and row, then, by direction, whether it sends and whether it
+    has a link.
+    """
     rows, columns = np.indices((exchange.rows, exchange.columns))
     marks: list[Integers] = [columns % 2, rows % 2]
     for way in _ways(exchange):
@@ -155,7 +159,7 @@ class _Round(NamedTuple):
 
 
 class _Ends(NamedTuple):
-    """Hold whether an element sends and receives along a way."""
+    """Hold whether an element sends and whether it receives, in one direction."""
 
     sends: bool
     receives: bool

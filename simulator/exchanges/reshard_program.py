@@ -70,7 +70,7 @@ def limits_of(profile: Profile) -> PhaseLimits:
 
 
 def _all_loops(reshard: Reshard) -> Iterator[BoxLoops]:
-    """Yield the loops over every piece that moves, where it comes from and where it goes."""
+    """Yield the loops over every piece that moves, at its source and at its destination."""
     for place in reshard.copies:
         yield from copy_loops(reshard, place)
     for flow in reshard.flows:

@@ -157,9 +157,10 @@ def _bounded(einsum: Einsum, operands: Mapping[str, AnyArray], dtype: str) -> _E
 
 
 def _steps(einsum: Einsum, additions: int | None, unit: float) -> int:
-    """Return the additions that a value of the output goes through, at most.
+    """Return the most additions that a value of the output goes through, for the rounding bound.
 
-    All that are summed up where this bound says much; else those of the run, which adds in parts.
+    All terms of the sum count if the bound then still says much; else the additions of the run,
+    which adds up parts.
     """
     summed = _summed(einsum)
     return summed if additions is None or summed * unit < MUCH else min(summed, additions)

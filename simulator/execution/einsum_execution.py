@@ -217,7 +217,7 @@ class _EinsumRun(NamedTuple):
 
 
 def _run(request: RunRequest, options: RunOptions) -> _EinsumRun:
-    """Run a program in the way that is likely to be the fastest; all give the same."""
+    """Run a program by the way that is probably the fastest; all ways give the same result."""
     elements = request.program.placement.size
     is_long = options.cycles is not None and options.cycles * elements >= LONG_RUN
     if options.timeline or not (is_long or elements >= LARGE_GRID):

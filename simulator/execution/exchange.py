@@ -104,7 +104,7 @@ def _outside(mapping: Mapping, host: str) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """One tensor in the elements' memories: where, since which run, and what it holds."""
+    """One tensor in the elements' memories: its distribution, its address, and its values."""
 
     where: Distribution
     first_word: int
@@ -176,7 +176,7 @@ class Exchange:
     def _exchange(
         self, read: SpaceTime, tensor: HeldTensor, taken: list[Taken]
     ) -> tuple[ExchangeExecution, int]:
-        """Return the exchange that brings a tensor to an Einsum, and where its parts lie then."""
+        """Run the exchange that brings a tensor to an Einsum; return it and the new address."""
         kept = self.tensors[tensor.name]
         profile = self.settings.profile(read.grid)
         offset = bank_offsets(self.workload)[tensor.name]

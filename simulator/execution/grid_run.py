@@ -94,7 +94,7 @@ def run_by_pattern(request: RunRequest, cycles: int | None = None) -> GridRunRes
 
 
 def _held_tiles(values: AnyArray) -> GatheredTiles:
-    """Return the data of a tensor that the elements hold, (rows, columns, 1, values), as places."""
+    """Return the values that the elements hold of a tensor as places in the array of them all."""
     flat = np.ascontiguousarray(values).reshape(values.shape[0] * values.shape[1], -1)
     first = flat.shape[1] * np.arange(flat.shape[0], dtype=np.int64)
     places = np.arange(flat.shape[1], dtype=np.int64)

@@ -74,7 +74,7 @@ def lines_of(block: CodeBlock) -> ElementLines:
 
 
 class _LineWalker(ScriptWalker):
-    """A walk that goes through every turn of each loop and notes the places of all operands."""
+    """A walk that runs every turn of each loop and notes the addresses of all operands."""
 
     def __init__(self, block: CodeBlock) -> None:
         super().__init__(code_of_block(block), block.layout, MOST_INSTRUCTIONS)
@@ -151,7 +151,7 @@ class _LineWalker(ScriptWalker):
         self.rows.append(head + [number for column in columns for number in column])
 
     def _scalar_of(self, row: list[int]) -> tuple[int, int]:
-        """Return the bits of an operation's scalar and 0, or its place and its words."""
+        """Return (bits, 0) of an operation's scalar, or (address in memory, words per value)."""
         operand = row[at.O_SCALAR_ROW]
         if operand < 0:
             return row[at.O_SCALAR], 0

@@ -247,7 +247,7 @@ def element_cycles(timed: TimedProgram, cycles: int, states: Ints) -> None:
 
 
 def _states(counts: Ints) -> Ints:
-    """Return the cycles per state from those per combination of marks."""
+    """Return (elements, 4) cycles by state, from those by combination of marks."""
     states = np.empty((counts.shape[0], 4), dtype=np.int64)
     states[:, IDLE], states[:, WAIT_INPUT] = counts[:, 0], counts[:, MARK_INPUT]
     states[:, WAIT_OUTPUT] = counts[:, MARK_OUTPUT:MARK_BUSY].sum(axis=1)

@@ -157,7 +157,7 @@ class _GraphTablesBuilder:
         self._check_windows(rows)
 
     def _check_windows(self, threads: Ints) -> None:
-        """Check that what an operation takes from behind a filter is together in the stream."""
+        """Check that words taken by an operation behind a filter are consecutive in the stream."""
         for column in (U_IN, U_IN2) if self.filters.queue.size else ():
             port, size = threads[:, column], threads[:, U_SIZE]
             row = np.where(port >= 0, self.port[port, P_FILTER], -1)

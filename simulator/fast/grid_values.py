@@ -234,7 +234,7 @@ class _Wiring:
             self.hops += int((words * streams.links[there]).sum())
 
     def data(self, edges: Mapping[str, Values]) -> at.Memory:
-        """Return the words of all streams; those that enter are there."""
+        """Return the array of all streams' words, with those that enter at the border filled in."""
         data = np.zeros(self.total, dtype=np.uint32)
         for port in self.program.edge_inputs:
             first = self.first[port.color][self._border(port)]
@@ -274,7 +274,7 @@ class _Wiring:
 
 
 class _MemoryTables:
-    """Where the data of buffers come from, and where those that are kept go."""
+    """The tables for the start values of buffers and for the buffers that are returned."""
 
     def __init__(
         self, program: Program, memory: Mapping[str, GatheredTiles], keep: Collection[str]

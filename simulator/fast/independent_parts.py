@@ -94,7 +94,7 @@ class Division:
         return np.asarray(number[: self.fifos.size + self.elements.size], dtype=np.int64)
 
     def _joints(self) -> list[tuple[Ints, Ints]]:
-        """Return the pairs of joined nodes; the nodes are FIFOs, then elements, then links."""
+        """Return the pairs of joined nodes; numbers are those of FIFOs, elements, then links."""
         fifo, kind, count = self.network.fifo, self.network.kind, self.fifos.size
         numbers = np.arange(count, dtype=np.int64)
         used = np.arange(5) < fifo[:, at.F_SUCCESSORS, None]

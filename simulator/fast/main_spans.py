@@ -50,7 +50,7 @@ def check_slots(
 
 
 def _held_up(graph: UnitGraph, times: Times, script: Script, first_units: Ints) -> Bools:
-    """Return the elements in which a word of a microthread goes while the main thread is busy."""
+    """Return the elements in which a word of a microthread goes while main has the issue slot."""
     has_word = np.zeros(first_units.size, dtype=bool)
     starts: dict[int, Ints] = {}
     for first, count, cycles, op in script.tables.span.tolist():
@@ -77,7 +77,7 @@ def _base(graph: UnitGraph, times: Times, first_units: Ints, kind: int, before: 
 
 
 def _has_word(times: Times, units: Ints, start: Ints, cycles: int) -> Bools:
-    """Return for each unit whether one of its words goes from `start` on, for some cycles."""
+    """Return for each unit whether one of its words goes in the `cycles` cycles from `start` on."""
     has_word = np.zeros(units.size, dtype=bool)
     near = np.flatnonzero((times.first[units] < start + cycles) & (times.last[units] >= start))
     for piece in range(int(times.pieces[units[near]].max(initial=0))):

@@ -96,7 +96,7 @@ def run_on_registers(code: CodeWords, op: int, registers: Mapping[int, HeldVecto
 def _held(
     code: CodeWords, op: int, registers: Mapping[int, HeldVector]
 ) -> tuple[HeldVector | None, ...]:
-    """Return what the registers of destination and sources hold, None for a scalar."""
+    """Return the vectors that the registers of destination and sources hold, None for a scalar."""
     held: list[HeldVector | None] = []
     for row in code.row(op + at.O_OPERANDS, 3):
         if row < 0:
@@ -111,7 +111,7 @@ def _held(
 
 
 def _variant(code: CodeWords, op: int, held: tuple[HeldVector | None, ...]) -> int:
-    """Return the operation's row for what its registers hold, itself if it has no other."""
+    """Return the operation's row for the vectors in its registers, else its own row."""
     rows = [-1 if vector is None else vector.row for vector in held]
     for number in range(code[op + at.O_VARIANTS]):
         variant = code[op + at.O_VARIANT] + number * at.O_WIDTH

@@ -329,7 +329,7 @@ class ScriptWalker:
         return not (row[at.O_FABRIC] or row[at.O_SPECIAL] or row[at.O_BANKS])
 
     def _whole_loop(self, pc: int, end: int) -> int:
-        """Count a loop over memory at once; its counters then have their final values."""
+        """Count a loop over memory in one step; its counters then have their final values."""
         ranges: dict[int, Span] = {}
         self.state.variables.unknown.update(self.set_in_loop[pc])
         cycles, _ = self._loop_cycles(pc, 1, ranges)
@@ -432,7 +432,7 @@ class ScriptWalker:
         return self.runs, self.dispatches, self.worked, self.stalled
 
     def _turns_of_map(self, work: OperationMap) -> None:
-        """Walk a map turn by turn; as an event it stands in front of those of its operations."""
+        """Walk a map turn by turn; its own event comes before those of its operations."""
         begins = len(self.events)
         self.state.variables.unknown.update(work.counters)
         self._cycles(work.start)

@@ -113,10 +113,10 @@ def _operation(plan: Plan, profile: Profile) -> float:
 def _overlapped_work(
     plan: Plan, cycles: TaskCycles, tasks: Mapping[str, Task], role: Role, *, sends: bool
 ) -> BodyCycles:
-    """Return the cycles of an element with two buffers: a start, then a run for each tile.
+    """Return the cycles of an element with two buffers per tile: a start, then a run for each tile.
 
-    Behind the last tile of a stream stand at least the work on that tile and the last send, if the
-    element `sends`.
+    After the last tile of a stream it does at least the work on that tile and, if it `sends`, the
+    last send.
     """
     read = plan.read
     steps = read.time[0].count
@@ -169,10 +169,10 @@ def _behind_streams(
     places: tuple[Numbers, Numbers],
     work: BodyCycles,
 ) -> Cycles:
-    """Return when elements are done that take their words of a stream: (rows, columns).
+    """Return the least cycles at which elements that take a stream are done: (rows, columns).
 
-    All work but the receive stands behind their first tile, some behind the last one. `places`:
-    rows and columns of the elements. `work`: theirs.
+    All their work but the receive comes after their first tile, some of it after the last one.
+    `places`: rows and columns of the elements. `work`: what each of them does.
     """
     read, (rows, columns) = plan.read, places
     along = {"rows": (0, 1), "columns": (1, 0), "whole": (1, 1)}[stream.lines]
@@ -187,10 +187,10 @@ def _behind_streams(
 
 
 def _line_end(plan: Plan, profile: Profile, axis: Axis, last: BodyCycles) -> float:
-    """Return when the last element is done with all that comes to it along an axis.
+    """Return the least cycle at which the last element along an axis is done with what it gets.
 
-    That all crosses one link: the streams along the axis, the sums of its group, and the results
-    that the last column gathers. `last`: its work, empty where that is not known.
+    All of that crosses one link: the streams along the axis, the sums of its group, and the results
+    that the last column gathers. `last`: the element's work, empty if it is not known.
     """
     read, sums = plan.read, plan.sums
     streams = [stream for stream in plan.streams if crosses_line(stream.lines, axis)]
@@ -233,9 +233,9 @@ def crosses_line(lines: Lines, axis: Axis) -> bool:
 
 
 def _sums_end(plan: Plan, profile: Profile, first: BodyCycles) -> float:
-    """Return when the last sums of the last group of columns are done.
+    """Return the least cycle at which the last sums of the last group of columns are done.
 
-    No stream comes to it earlier than to another group. `first`: the work of the first element.
+    No stream reaches this group earlier than another one. `first`: the work of the first element.
     """
     rows, columns = np.arange(plan.read.rows), plan.read.columns
     group = np.arange(columns - plan.sums.group_columns, columns)
@@ -245,9 +245,10 @@ def _sums_end(plan: Plan, profile: Profile, first: BodyCycles) -> float:
 def _group_end(
     plan: Plan, profile: Profile, places: tuple[Numbers, Numbers], work: BodyCycles
 ) -> float:
-    """Return when the sums of some neighbouring columns are done, with the way back if shared.
+    """Return the least cycle at which the sums of a group of columns are done.
 
-    `places`: rows and columns; `work`: of an element without its sums.
+    If the result is shared, its way back to all elements counts, too. `places`: rows and columns of
+    the group; `work`: of an element without its sums.
     """
     sums, (rows, columns) = plan.sums, places
     ready = np.full((rows.size, columns.size), work.total)
@@ -288,9 +289,9 @@ def _hop(profile: Profile) -> float:
 class _Line:
     """The elements of a line, which add up tiles in chains.
 
-    `done`: by position, when the last word of the last operation has gone; an array for many lines
-    that do the same. `received`: positions that have added a sum; that operation then sends it on.
-    `later`: the later one of two times.
+    `done`: by position, the cycle at which the last word of the last operation has left; an array
+    of cycles for many lines that do the same. `received`: positions that have added a sum, in an
+    operation that also sends it on. `later`: the function that gives the later one of two cycles.
     """
 
     done: dict[int, Any]
@@ -298,9 +299,9 @@ class _Line:
     later: Callable[[Any, Any], Any] = max
 
     def add_up(self, chains: Iterable[Chain], operation: float, profile: Profile) -> None:
-        """Follow the chains of a phase, as far as they are at these positions.
+        """Follow the chains of one phase of a reduction, those with all positions on this line.
 
-        Each element adds its own tile, an `operation` of so many cycles, and passes the sum on.
+        Each element adds its own tile, in an `operation` of so many cycles, and passes the sum on.
         """
         way = _hop(profile)
         for chain in chains:

@@ -124,9 +124,10 @@ def write_element(code: CodeBuilder, kernel: ElementKernel, role: Role) -> None:
 
 
 def _declare_sums(code: CodeBuilder, output: HeldTensor, role: Role, queue: int) -> None:
-    """Declare what a role receives, from input queue `queue` on, and sends.
+    """Declare the queues and descriptors of the sums that a role receives and sends.
 
-    The output queue has a number that no stream has: a queue's number is that of its microthread.
+    queue: number of the first input queue. The output queue gets a number that no stream has: a
+    queue's number is that of its microthread.
     """
     sending = queue
     if role.receives or role.send or role.share != "none":
@@ -175,7 +176,7 @@ class _ElementProgram:
     # -- one step after the other ----------------------------------------------------------
 
     def in_turn(self) -> None:
-        """Declare one task: the loops above the tiles, each with what it receives and sends."""
+        """Declare the one task: loops above the tiles, each with its receives and sends."""
         self._level(self.code.task("work", entry=True), 0, {}, first=True)
 
     def _level(self, task: TaskBuilder, level: int, point: Point, *, first: bool) -> None:

@@ -121,7 +121,7 @@ def _check_operations(read: SpaceTime) -> None:
 
 
 def _check_terms(read: SpaceTime, layout: TileLayout, vector: tuple[int, ...]) -> None:
-    """Check that the place of an operand in memory depends on few enough loops."""
+    """Check that the address of an operand in memory depends on no more than four loops."""
     moving = [n for n, move in enumerate(layout.moves) if move and n not in vector]
     counters = len(moving) + (layout.tensor.buffers > 1)
     if counters > MOST_TERMS:
@@ -211,7 +211,7 @@ def _declare_walk(code: CodeBuilder, kernel: ElementKernel) -> None:
 
 
 def _walk(task: TaskBuilder, kernel: ElementKernel, point: Point, *, first: bool) -> None:
-    """Append the innermost loop as a map over the values of the register.
+    """Append the innermost loop as a map over the values of the scalar input.
 
     The registers of the vectors are loaded once; those that the loop moves save their address. A
     loop of sums whose first visit is done (`first` is False and the point stands behind it) has one

@@ -79,7 +79,10 @@ class _ColumnKind(NamedTuple):
 
 
 class _RowKind(NamedTuple):
-    """What elements of a row do along their columns, and its place among the results, if any."""
+    """What elements of a row do along their columns, and the number of the row's result.
+
+    `head` is None for a row without a result.
+    """
 
     part: _Part
     head: int | None
@@ -134,7 +137,7 @@ def _grid_kinds(columns: int, rows: int, sums: PartialSums) -> _GridKinds:
 
 
 def _numbered(kinds: Sequence[_Kind]) -> tuple[list[_Kind], Numbers]:
-    """Return the different kinds in the order in which they come, and the number of each one's."""
+    """Return the different kinds in order of first occurrence, and each item's number of kind."""
     numbers: dict[_Kind, int] = {}
     numbered = [numbers.setdefault(kind, len(numbers)) for kind in kinds]
     return list(numbers), np.array(numbered, dtype=np.int32)
@@ -153,7 +156,7 @@ def _role(sums: PartialSums, column: _ColumnKind, row: _RowKind) -> Role:
 
 
 def _joined(sums: PartialSums, row_part: _Part, column_part: _Part, head: int | None) -> Role:
-    """Return the role of an element at the end of its row's sums; `head`: place among results."""
+    """Return the role of an element at the end of its row's sums; `head`: number of its result."""
     receives = row_part.receives + column_part.receives
     if head is None or column_part.send is not None:
         return Role(receives, column_part.send)

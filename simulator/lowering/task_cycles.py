@@ -90,10 +90,10 @@ class AlikeRuns(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Context:
-    """What is known where an instruction stands.
+    """What is known of counters, loops and registers at an instruction.
 
     `known`: values of counters. `turns`: of the loops and maps around it, by counter. `runs`: of
-    the task that it stands for. `loads`: the last load of each register.
+    the task for which it stands. `loads`: the last load of each register.
     """
 
     known: dict[str, int] = field(default_factory=dict)
@@ -102,7 +102,7 @@ class _Context:
     loads: dict[Register, LoadRegister] = field(default_factory=dict)
 
     def inside(self, counter: str, turns: int) -> _Context:
-        """Return what is known inside a loop."""
+        """Return the context of the body of a loop that has this counter and so many turns."""
         return replace(self, known=dict(self.known), turns={**self.turns, counter: turns})
 
     def displacements(self, moves: Mapping[str, int]) -> dict[int, Fraction] | None:
@@ -129,7 +129,7 @@ class _Context:
         return shares
 
     def without(self, counter: str) -> _Context:
-        """Return what is known inside a branch, which runs in some turns of a counter only."""
+        """Return the context of a branch that runs in some turns of a counter's loop only."""
         turns = {name: count for name, count in self.turns.items() if name != counter}
         return replace(self, known=dict(self.known), turns=turns, runs=())
 
@@ -233,7 +233,10 @@ class TaskCycles:
         result.until.setdefault(resolved.source.label, result.total)
 
     def _loaded(self, resolved: ResolvedOperation) -> ResolvedOperation:
-        """Return an operation with what its registers hold; all loads of one are as long."""
+        """Return an operation with the descriptors that its registers hold.
+
+        All loads of one register must be of equal length.
+        """
         if not resolved.has_register:
             return resolved
         loaded = as_loaded(self.code, resolved)
@@ -333,7 +336,10 @@ def _read(
 
 
 def _apart(first: Mapping[str, int], second: Mapping[str, int]) -> dict[str, int]:
-    """Return the words by which each counter moves one source away from another, of those moved."""
+    """Return the words by which one step of each counter moves two sources apart.
+
+    Counters that do not change the distance modulo the memory banks are left out.
+    """
     names = sorted({*first, *second})
     moves = {name: first.get(name, 0) - second.get(name, 0) for name in names}
     return {name: move for name, move in moves.items() if move % BANKS}

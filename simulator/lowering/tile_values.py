@@ -70,7 +70,7 @@ def resident_tiles(plan: Plan, operands: Mapping[str, Values]) -> dict[str, Gath
 
 
 def _gathered(layout: TileLayout, values: Values, starts: Mapping[str, Integers]) -> GatheredTiles:
-    """Return tiles as places in an array; those that reach beyond it have zeros there."""
+    """Return tiles as places in an array; where a tile reaches beyond the array, it has zeros."""
     values = np.ascontiguousarray(values)
     ranks = len(values.shape)
     pitches = np.array(values.strides, dtype=np.int64) // values.itemsize

@@ -135,7 +135,7 @@ def _canonical_units(small: SmallTimes, cut: GridCut) -> Ints:
 def _units_of_longer(
     small: SmallTimes, longer: SmallTimes, cut: GridCut, longer_cut: GridCut
 ) -> Ints:
-    """Return the unit of a longer grid that stands for each unit of the small one."""
+    """Return, for each unit of the small grid, the number of the same unit in a longer grid."""
     wanted = small.places.copy()
     for axis, (lines, more) in enumerate(zip(cut.axes, longer_cut.axes, strict=True)):
         wanted[:, axis] = np.searchsorted(more.kept, lines.kept[wanted[:, axis]])
@@ -166,7 +166,10 @@ def _slopes(small: SmallTimes, cut: GridCut, now: Ints) -> Ints:
 
 
 def _periods(lines: LineCut, *, far: bool) -> Ints:
-    """Return for each line of the small grid the period of its block that it stands for."""
+    """Return for each line of the small grid the number of its period in the large grid's block.
+
+    0 for lines outside of blocks. far: whether the lines stand for the last periods of each block.
+    """
     periods = np.zeros(lines.kept.size, dtype=np.int64)
     for block in lines.blocks:
         inside = periods[block.start : block.start + KEPT_PERIODS * block.period]

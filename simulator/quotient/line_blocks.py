@@ -148,7 +148,7 @@ def _port_text(port: EdgeInput | EdgeOutput) -> tuple[object, ...]:
 
 
 class _Marks:
-    """Sums of digests of what covers each line."""
+    """Digests of each line of a grid: sums of the digests of the routes and ports on it."""
 
     def __init__(self, lines: int) -> None:
         self.first: list[int] = []
@@ -157,13 +157,13 @@ class _Marks:
         self.lines = lines
 
     def add(self, first: int, count: int, what: tuple[object, ...]) -> None:
-        """Note that `count` lines from `first` on are covered by `what`."""
+        """Note a route or port with the properties `what` on `count` lines from `first` on."""
         self.first.append(first)
         self.end.append(first + count)
         self.texts.append(repr(what).encode())
 
     def sums(self) -> Digests:
-        """Return (lines, 2): the sums, modulo 2^64, of the digests of what covers each line."""
+        """Return (lines, 2): sums, modulo 2^64, of the digests of the properties of each line."""
         steps = np.zeros((self.lines + 1, 2), dtype=np.uint64)
         digests = _digests(self.texts)
         np.add.at(steps, self.first, digests)

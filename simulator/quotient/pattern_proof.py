@@ -120,7 +120,11 @@ class _Ranges:
 
 
 def _check_between(guess: AffineTimes) -> None:
-    """Check that what each unit waits for moves one way along its blocks, seen from the unit."""
+    """Check that all times that a unit waits for change in one direction along its blocks.
+
+    That is relative to the unit's own time. Then a condition that holds at both ends holds between
+    them.
+    """
     graph, slope = guess.small.timed.graph, guess.slope
     low, high = _awaited(graph, slope)
     _check_one_way(guess, low, high, slope[:, :, WORDS])
@@ -150,7 +154,10 @@ def _check_one_way(guess: AffineTimes, low: Ints, high: Ints, slope: Ints) -> No
 
 
 def _awaited(graph: UnitGraph, slope: Ints) -> tuple[Ints, Ints]:
-    """Return the least and greatest slope of what the words of each unit wait for: (units, 2)."""
+    """Return the least and greatest slope of the times that each unit's words wait for.
+
+    Two arrays (units, 2 axes): cycles per period of a block.
+    """
     unit, words = graph.unit, slope[:, :, WORDS]
     ranges = _Ranges.of(graph, words)
     thread = (unit[:, at.U_KIND] == at.THREAD)[:, None]
@@ -178,7 +185,10 @@ def _awaited(graph: UnitGraph, slope: Ints) -> tuple[Ints, Ints]:
 
 
 def _awaited_by_starts(graph: UnitGraph, slope: Ints) -> tuple[Ints, Ints]:
-    """Return the least and greatest slope of what the dispatch of each unit waits for."""
+    """Return the least and greatest slope of the times that each unit's dispatch waits for.
+
+    Two arrays (units, 2 axes): cycles per period of a block.
+    """
     unit = graph.unit
     low, high = slope[:, :, START].copy(), slope[:, :, START].copy()
     for op, units in _operations(graph):
@@ -208,7 +218,7 @@ def _slope_of_term(graph: UnitGraph, slope: Ints, before: Ints, kind: int) -> In
 
 
 def _check_spans(guess: AffineTimes, low: Ints, high: Ints) -> None:
-    """Check that words beside the main thread, and all that moves them, move together.
+    """Check that words beside the main thread, and all that they wait for, have one slope.
 
     A word that waits for the main thread goes later if it comes earlier: its condition is no
     maximum.
@@ -228,8 +238,10 @@ def _check_spans(guess: AffineTimes, low: Ints, high: Ints) -> None:
 
 
 def _check_arbiters(guess: AffineTimes, low: Ints, high: Ints) -> None:
-    """Check that messages which an arbiter orders, their rivals and all that moves them, move
-    together: then the arbiter, who compares cycles, decides the same everywhere.
+    """Check that messages which an arbiter orders have the slope of all that decides their order.
+
+    That are their rivals and the times that they wait for. The arbiter compares cycles, so it then
+    decides the same at every period of a block.
     """
     graph, slope = guess.small.timed.graph, guess.slope
     ranges = _Ranges.of(graph, slope[:, :, WORDS])

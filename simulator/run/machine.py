@@ -150,7 +150,7 @@ class Machine:
         return end_cycle(FinalState(self.compiled, self._finish(data, None)[0]))
 
     def _without_repeats(self, data: RunData) -> at.Table:
-        """Run with merged queues and without values, and leave out what repeats."""
+        """Run with merged queues and without values; skip repetitions."""
         store, sram = self._begin(self.fused_store[0], data)
         run = RepeatingRun(self.compiled, store, sram)
         run.run(None if self.stop is None else partial(_ask, self.stop))
@@ -159,7 +159,7 @@ class Machine:
     def _finish(
         self, data: RunData, recorder: IntervalRecorder | None
     ) -> tuple[at.Table, at.Memory]:
-        """Run with merged queues; an error is found again, and told, without them."""
+        """Run with merged queues; after an error, run again without merging to describe it."""
         if self.fuses and not self._counts_queues:
             fused_store, ends = self.fused_store
             store, sram = self._begin(fused_store, data)
@@ -202,7 +202,7 @@ class Machine:
         return step_by_intervals(store, sram, interval, partial(_ask, self.stop))
 
     def _check_end(self, store: at.Table) -> None:
-        """Raise MachineError or DeadlockError unless the run has come to its end."""
+        """Raise MachineError or DeadlockError unless the run is complete."""
         final = FinalState(self.compiled, store)
         if store[at.S_ERROR] != at.OK:
             raise run_error(final)
@@ -224,6 +224,6 @@ def _record(
 
 
 def _ask(stop: Stop, store: at.Table, cycle: int) -> None:
-    """Raise RunStoppedError if a run that has come to a cycle is to end."""
+    """Raise RunStoppedError if the caller wants the run to end at this cycle."""
     if store[at.S_ERROR] == at.ERROR_LIMIT and stop(int(store[at.S_END])):
         raise RunStoppedError("the run was stopped", value=f"cycle {cycle}")

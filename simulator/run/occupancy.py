@@ -60,7 +60,7 @@ class IntervalRecorder:
 
 
 def _cycles_in_queues(state: FinalState, cycle: int) -> Ints:
-    """Return the cycles that words were in each FIFO before a cycle, those that are there too."""
+    """Return (FIFOs,) words times cycles in each FIFO before a cycle, for all words so far."""
     fifo = state.fifo
     waited = fifo[:, at.F_WAITED].copy()
     queues = np.isin(state.network.kind, (OUTPUT, ROUTER, INPUT))

@@ -48,7 +48,7 @@ KEPT: Final = 24
 
 @dataclass(frozen=True, slots=True)
 class _Repetition:
-    """From one of two states alike to the other: `cycles`, and how often that goes on, `times`."""
+    """What the machine did from state `before` on, in so many `cycles`, and how often again."""
 
     before: Snapshot
     cycles: int
@@ -229,7 +229,7 @@ class RepeatingRun:
         self._schedule(now.cycle + shift)
 
     def _schedule(self, cycle: int) -> None:
-        """Make the time wheel anew, at the beginning of a cycle, for all agents that are due."""
+        """Fill the time wheel anew, at the beginning of a cycle, for all agents that are due."""
         from tilewright.simulator.engine.engine_entries import schedule_all
 
         store = self.store

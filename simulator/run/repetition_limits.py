@@ -155,9 +155,9 @@ def _of_streams(state: MachineState, store: at.Table, states: States) -> int:
 
 
 def _is_ready(state: MachineState, store: at.Table, states: States) -> bool:
-    """Return whether no stream at the border had to be waited for since the first state.
+    """Return whether every border stream had a word ready at all times since the first state.
 
-    A word a cycle comes, and at most one enters: it is enough for the next one then.
+    A word becomes ready each cycle and at most one enters, so it then stays ready.
     """
     first, entering = states.first, state.sources.size
     entered = store[state.sources + at.F_CAP] - first.stocks[:entering]

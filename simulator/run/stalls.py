@@ -106,7 +106,7 @@ def _last_waits(final: FinalState, cycles: int) -> Ints:
 
 
 def _merged(waits: at.Table) -> Ints:
-    """Return (element, reason, start, end) of waits, with those that follow each other as one."""
+    """Return (element, reason, start, end) of waits; consecutive waits of one kind become one."""
     rows = waits[np.lexsort((waits[:, at.V_START], waits[:, at.V_ELEMENT]))]
     same = np.zeros(rows.shape[0], dtype=bool)
     same[1:] = (rows[1:, :2] == rows[:-1, :2]).all(axis=1)  # V_ELEMENT and V_ROW

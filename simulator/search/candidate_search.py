@@ -231,10 +231,10 @@ class Candidates:
         return cycles
 
     def _may_be_proved(self, choice: GridChoice) -> bool:
-        """Return whether the fast engine is asked first: on a large grid, or for a long run.
+        """Return whether the fast engine is tried before the reference engine.
 
-        The latter if its times mostly settle: each element takes all words of its streams, one tile
-        after the other.
+        It is on a large grid, and for a long run whose times mostly become regular: each element
+        takes all words of its streams, one tile after the other.
         """
         plan = self.plan(choice)
         if plan.placement.size >= LARGE_GRID:
@@ -443,7 +443,7 @@ class CandidateSearch:
         return True
 
     def _ahead(self) -> Iterator[GridChoice]:
-        """Yield the choices that come next, if none before them becomes the best."""
+        """Yield the choices that are looked at next, unless one before them becomes the best."""
         next_choices = heapq.nsmallest(
             self.candidates.settings.threads, (e for e in self.heap if e.is_planned)
         )

@@ -235,7 +235,7 @@ class Cascade:
         return [step for step in steps if step is not None]
 
     def _fitting(self, number: int, held: Held) -> list[_Fitting]:
-        """Return the options of an Einsum that read what is held, with the moves before them."""
+        """Return the options of an Einsum that read what the elements hold, each with its moves."""
         key = number, tuple(item for item in held if item[0] in self._inputs[number])
         if key not in self._known_fitting:
             places = dict(key[1])
@@ -249,9 +249,10 @@ class Cascade:
         return self._known_fitting[key]
 
     def _is_useful(self, number: int, names: frozenset[str]) -> bool:
-        """Return whether a later Einsum's options find in the elements all that it reads of them.
+        """Return whether tensors that the elements hold can be used as they are.
 
-        `names`: tensors that are there behind an Einsum, of all that have been computed.
+        `names`: those held after an Einsum. Each later Einsum must have an option that finds in the
+        elements just those of its inputs that are held.
         """
         key = number, names
         if key not in self._known_useful:
@@ -267,7 +268,10 @@ class Cascade:
         return self._known_useful[key]
 
     def _step(self, number: int, held: dict[str, int], fitting: _Fitting) -> OptionStep | None:
-        """Return the step of an Einsum with an option; None if it does not fit or leads nowhere."""
+        """Return the step of an Einsum with an option; None if it does not fit, or leads nowhere.
+
+        It leads nowhere if no option of a later Einsum reads what the elements hold then.
+        """
         einsum, option = self.workload.einsums[number], fitting.option
         after = {**held, **dict(option.writes)}
         left = sorted((name, place) for name, place in after.items() if self._last[name] > number)
@@ -283,7 +287,7 @@ class Cascade:
 
 @dataclass(frozen=True, slots=True)
 class _Fitting:
-    """An option of an Einsum that reads what is held, and the moves of what it reads."""
+    """An option of an Einsum for tensors that the elements hold, and the moves that bring them."""
 
     option: Option
     moves: tuple[Move, ...]

@@ -103,7 +103,8 @@ def share_of(shares: Sequence[Share], axis: str) -> int:
 class _OperationRate(NamedTuple):
     """Values that an operation takes at once, and its cycles for such a group.
 
-    `met`: those where its two reads meet on a bank. `reads_output`: whether it reads the output.
+    `met`: cycles of a group whose two reads are of the same memory bank. `reads_output`: whether it
+    reads the output.
     """
 
     group: int
@@ -184,7 +185,7 @@ class ElementCycles:
         return innermost is None or all(innermost in a.rank_variables for a in sources)
 
     def _vectors(self, scalar: str | None, rate: _OperationRate) -> list[TensorAccess]:
-        """Return what an operation reads in memory but for the value of the register."""
+        """Return the tensors that an operation reads as vectors in memory, all but the scalar."""
         einsum = self.space.einsum
         inputs = [access for access in einsum.inputs if access.tensor != scalar]
         return [*inputs, *einsum.outputs] if rate.reads_output else inputs
@@ -277,11 +278,11 @@ class ElementCycles:
         return cycles + tiles.steps * each + self._loop(tiles.steps - 1)
 
     def _overlapped(self, moved: Sequence[int], tasks: int) -> float:
-        """Return the cycles around the work on a tile while others come and go.
+        """Return the cycles around the work on one tile while other tiles are received and sent.
 
         They are those of the main thread, or of the issue slot, which each word needs for a cycle.
         A turn starts each transfer, changes three counters and branches three times at least.
-        `moved`: values of each transfer.
+        `moved`: number of values of each transfer.
         """
         profile = self.profile
         counting = min(profile.counter_cycles, profile.task_control_cycles)

@@ -60,7 +60,7 @@ class FamilyEnergy:
         )
 
     def _reads(self, access: TensorAccess, tiles: FamilyTiles, points: int) -> float:
-        """Return what the reads of an input cost: one a point, or one a value for the register."""
+        """Return the energy (J) of an input's reads: one per point, or per value of the scalar."""
         number = points
         if access.tensor == tiles.family.scalar:
             steps = prod(tiles.local[name] for name in access.rank_variables)
@@ -68,14 +68,15 @@ class FamilyEnergy:
         return number * self._price(self.space.grid.memory.name, access.tensor, "read")
 
     def _entry(self, tensor: str, words: BorderWords) -> float:
-        """Return what an input costs on its way from the memory outside into the elements."""
+        """Return the energy (J) of an input's way from the memory outside into the elements."""
         read = words.entered * self._price(self.space.grid.host.name, tensor, "read")
         return read + words.written * self._price(self.space.grid.memory.name, tensor, "write")
 
     def _output_energy(self, points: int, output: int, results: int) -> float:
-        """Return what the output costs: each point writes it, all but the first ones read it.
+        """Return the energy (J) of the output: a write per point, a read per point but the first.
 
-        `output`: its values in all elements, sums of groups not yet added; `results`: added ones.
+        `output`: number of its values in all elements, sums of groups not yet added; `results`:
+        number of values after the addition.
         """
         grid, tensor, stays = self.space.grid, self._output.tensor, self.space.output_stays
         sent = output - results if stays else output

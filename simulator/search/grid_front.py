@@ -129,7 +129,7 @@ class GridFrontSearch:
 
 
 class _FrontWalk:
-    """Takes candidates by their bounds, runs those that may belong to the set."""
+    """Look at candidates in the order of their bounds; run those that may belong to the set."""
 
     def __init__(self, candidates: Candidates, metrics: tuple[str, ...]) -> None:
         self.candidates, self.metrics = candidates, metrics

@@ -177,9 +177,9 @@ def _execution(path: OptionPath) -> Execution | None:
 def _result(
     search: CandidateSearch, run: EinsumExecution, objective: GridObjective, seconds: float
 ) -> GridSearchResult:
-    """Return what the search of an Einsum has shown, with its run in the whole execution.
+    """Return the certificate of an Einsum's search, with its run in the whole execution.
 
-    Raises WrongResult if a candidate that was only timed takes other cycles when it runs.
+    Raises WrongResult if the run takes other cycles than followed from the pattern.
     """
     reached = objective_value(objective, run.latency, run.energy)
     if not search.has_run and reached != search.value:

@@ -181,7 +181,7 @@ class _Numbered(Generic[_Item]):
 
 
 class _Values(Generic[_Item]):
-    """The bound or the value of each item, asked for once in a walk."""
+    """The bound or the objective's value of each item, read once while a path is searched."""
 
     def __init__(self, numbered: _Numbered[_Item], which: Which) -> None:
         self._numbered: _Numbered[_Item] = numbered

@@ -42,9 +42,9 @@ from tilewright.simulator.search.family_energy import BorderWords, FamilyEnergy
 class _Stream:
     """The longest border stream of an input.
 
-    `lines`: that share it. `values`: of a tile; `words`: of the stream; `entered`: of all streams
-    of the input. `way`, `way_to_group`: cycles of a word from the border to the last element, and
-    to the first one of its group.
+    `lines`: whether it serves a row, a column or the whole grid. `values`: of a tile; `words`: of
+    the stream; `entered`: words of all streams of the input. `way`, `way_to_group`: cycles of a
+    word from the border to the last element, and to the first one of its group.
     """
 
     access: TensorAccess
@@ -78,7 +78,7 @@ class QuickBound:
 
     @cached_property
     def _tiles(self) -> Callable[[GridFamily], FamilyTiles]:
-        """The sizes of a family; several sums ask for those of one family in turn."""
+        """The sizes of a family, as a function that keeps its last answer."""
         return lru_cache(maxsize=1)(partial(FamilyTiles.of, self.space))
 
     @cached_property
@@ -125,7 +125,7 @@ class QuickBound:
     # -- sums and results ------------------------------------------------------------------
 
     def _last_sums(self, tiles: FamilyTiles) -> SumCount:
-        """Return what the last element does with each tile of the output.
+        """Return how often the last element receives, sends and passes on sums per output tile.
 
         It receives a sum along each axis with a group; the last one of a column that gathers passes
         on the results of all others.
@@ -139,10 +139,10 @@ class QuickBound:
         return SumCount(operations, heads - 1 if gathers else 0)
 
     def _sums_end(self, tiles: FamilyTiles, reduction: str | None) -> float:
-        """Return the transfers of an element, and the cycles until the sums of its group are done.
+        """Return the cycles in which the sums of a group are done, all elements beginning at once.
 
-        All elements of a group begin at once with the last tile. A result that is shared goes all
-        the way back. `reduction`: None for the fastest one.
+        An element's transfers are part of it. A shared result goes all the way back. `reduction`:
+        None for the fastest one.
         """
         family, element = tiles.family, self._element
         columns, rows = tiles.groups
@@ -173,10 +173,10 @@ class QuickBound:
     def _behind(
         self, access: TensorAccess, tiles: FamilyTiles, work: float, sums: SumCount
     ) -> float:
-        """Return the cycles of the last element behind its last word of an input.
+        """Return the cycles that the last element needs after its last word of an input.
 
-        They are those of the work on the last tile that passes, or on all, and then of its sums.
-        `work`: on all points.
+        They are those of the work on the last tile that passes, or on all tiles, and then of its
+        sums. `work`: cycles of the work on all points.
         """
         element, family = self._element, tiles.family
         behind = element.on_tile(tiles) if access.tensor in tiles.passing else work
@@ -187,7 +187,7 @@ class QuickBound:
         return behind
 
     def _line_end(self, tiles: FamilyTiles, axis: Axis, streams: Sequence[_Stream]) -> float:
-        """Return when all words have come that cross the last link along an axis."""
+        """Return the least cycle at which all words have crossed the last link along an axis."""
         place = AXES.index(axis)
         group, elements = tiles.groups[place], tiles.elements[place]
         results = int(group > 1)

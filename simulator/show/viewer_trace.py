@@ -88,7 +88,7 @@ def viewer_trace(program: Program, profile: Profile, result: RunResult) -> str:
 
 
 def _spans(program: Program, result: RunResult) -> dict[tuple[int, int], list[_TraceSpan]]:
-    """Return what each recorded element does."""
+    """Return, by element (row, column), what it does and when."""
     streams = [_streams(program, code) for code in program.codes]
     numbers = {kind: number for number, kind in enumerate(result.trace.timeline.kinds)}
     spans: dict[tuple[int, int], list[_TraceSpan]] = {}
@@ -163,7 +163,7 @@ def _streams(
 
 
 def _shown(spans: list[_TraceSpan]) -> Iterator[tuple[int, str]]:
-    """Yield (cycle, text) where what an element shows changes."""
+    """Yield (cycle, text) at each change of what the viewer shows of an element."""
     cuts = sorted({cycle for span in spans for cycle in (span.start, span.end)})
     begins = sorted(spans, key=lambda span: span.start)
     running: list[_TraceSpan] = []

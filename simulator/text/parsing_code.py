@@ -90,7 +90,7 @@ def _declare(reader: Reader, line: Line, word: str, code: _CodeDeclarations) -> 
 
 
 def _descriptor(line: Line, word: str, code: _CodeDeclarations) -> Dsd:
-    """Read a descriptor; what names a buffer's shape or a color needs what stands above it."""
+    """Read a descriptor; one that names a color or a tensor access uses declarations above it."""
     if line.peek(1) == "tensor_access":
         return parse_tensor_access(line, word, code.name, code.buffers)
     if line.peek(1) == "color":

@@ -70,7 +70,7 @@ WHOLE: Final = frozenset({Activate, Block, Unblock})
 
 
 def _others(kind: type[Any], *names: str) -> Callable[[Any], Any]:
-    """Return what reads all fields but some."""
+    """Return a function that reads all fields of a dataclass but those named."""
     return attrgetter(*(f.name for f in fields(kind) if f.name not in names))
 
 
@@ -85,7 +85,10 @@ UNTRACED: Final = (TypeError, AttributeError, ValueError, ZeroDivisionError)
 
 
 def _readers(kind: type[Any]) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
-    """Return what reads the fields that tell families apart, and what reads the numbers."""
+    """Return two functions on a record: one reads the fields that tell families apart.
+
+    The other one reads the fields with numbers.
+    """
     fixed_fields = _others(kind, *NUMBERS[kind], *BODIES.get(kind, ()))
     read = attrgetter(*NUMBERS[kind])
     return fixed_fields, read if len(NUMBERS[kind]) > 1 else lambda part: (read(part),)
@@ -105,7 +108,7 @@ class _NoFamily(Exception):  # noqa: N818 - not an error
 
 @dataclass(slots=True)
 class _FamilySplitter:
-    """Collects what tells the families of codes apart, and the numbers."""
+    """Collects, from a code, a key of its family and the numbers in which members differ."""
 
     shape: list[Any] = field(default_factory=list)
     """Values with a hash."""
@@ -189,7 +192,7 @@ class _FamilySplitter:
 
 
 def _split(code: ElementCode) -> tuple[Hashable, tuple[int, ...]] | None:
-    """Return what tells a code's family apart, and its numbers; None if it has no family."""
+    """Return the key of a code's family, and the code's numbers; None if it has no family."""
     splitter = _FamilySplitter()
     try:
         splitter.code(code)
@@ -273,7 +276,10 @@ class _Stage:
         numbers: tuple[int, ...],
         traced: Callable[[ElementCode], Callable[[FamilyConditions], AnswerFiller[Any]]],
     ) -> None:
-        """Find the way of the 2nd, 4th, 8th ... of these, if traced numbers can go it."""
+        """Solve the question by traced numbers for the 2nd, 4th, 8th ... code without an answer.
+
+        Nothing is learnt if something is done with the numbers that cannot be traced.
+        """
         self.misses += 1
         if self.misses < 2 or self.misses & (self.misses - 1):
             return

@@ -106,7 +106,7 @@ class _BlockFiller:
 
 
 class _DeferredSequence(Sequence[tuple[str, Any]]):
-    """What a layout has for results and messages, found when it is asked for."""
+    """A sequence in a layout that results and messages need, made when it is first read."""
 
     def __init__(self, size: int, make: Callable[[], Sequence[tuple[str, Any]]]) -> None:
         self._size = size

@@ -207,7 +207,10 @@ class NumberTrace:
         return holds
 
     def _below(self, form: Form) -> None:
-        """Note that a form is below 0; of those that differ in the constant one says it all."""
+        """Note the condition that a form is below 0; the strictest of equal forms is kept.
+
+        Equal are forms that differ in their constant only.
+        """
         constant, terms = form
         self._most[terms] = max(constant, self._most.get(terms, constant))
 
@@ -280,7 +283,7 @@ class FamilyConditions:
         return values if self._hold(values) else None
 
     def _hold(self, values: Ints) -> bool:
-        """Return whether slots take the way of the code that was traced."""
+        """Return whether all conditions hold for some values of the slots."""
         if len(self.below) and max((self.below @ values).tolist()) >= 0:
             return False
         return not len(self.not_zero) or all((self.not_zero @ values).tolist())
