@@ -40,7 +40,10 @@ class FamilyKnob:
 
 @dataclass(frozen=True, slots=True)
 class DesignFiles:
-    """What all designs of a study have in common: its files, and the options of its search."""
+    """What all designs of a study have in common.
+
+    `arch`, `workload`: input files with values for their variables; `options`: of the search.
+    """
 
     arch: StudyInput
     workload: StudyInput

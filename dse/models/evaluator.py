@@ -105,7 +105,11 @@ NOTHING_SHARED = Sharing()
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """The outcome of one evaluation, the wall-clock seconds that it took, and what it shared."""
+    """One evaluation of a design.
+
+    `outcome`: its result; `seconds`: of wall-clock time that it took; `sharing`: work that others
+    had done.
+    """
 
     outcome: Outcome
     seconds: float

@@ -77,9 +77,10 @@ class GridMatmulEvaluator:
 
 @dataclass(frozen=True, slots=True)
 class GridMatmul:
-    """One product: its layouts, and what the time model says.
+    """One matrix product on a grid of cores: its layouts, and its time by the model.
 
-    `layouts`: by tensor, of those in the cores.
+    `einsum`: the product; `gemm`: its sizes and choices; `time`: of the model; `layouts`: by
+    tensor, of those in the cores; `machine`: the cores; `packed`: the buffers in a core's memory.
     """
 
     einsum: Einsum

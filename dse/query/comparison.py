@@ -29,12 +29,13 @@ _ASKED = ("arch", "workload", "workloads", "model", "machine", "mapper", "constr
 
 @dataclass(frozen=True, slots=True)
 class RunComparison:
-    """Two runs with the same objectives, seen together.
+    """Two runs with the same objectives, seen together; pairs are (first run, second run).
 
-    `shares`: of each run, the hypervolume that its front dominates in a box around all feasible
-    designs of both; `beaten`: how many designs of each front the other's dominates; `best`: of each
-    objective, the best value in each run; `differences`: in which files, options and limits the
-    studies differ, so that their figures stand for different questions.
+    `names`: of the runs; `fronts`: number of designs on each front. `shares`: of each run, the
+    hypervolume that its front dominates in a box around all feasible designs of both; `beaten`: how
+    many designs of each front the other's dominates; `best`: of each objective, the best value in
+    each run; `differences`: in which files, options and limits the studies differ, so that their
+    figures stand for different questions.
     """
 
     names: tuple[str, str]
@@ -157,11 +158,11 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class DesignDifference:
-    """Why one design is better than another.
+    """Why one design is better than another; pairs are (first design, second design).
 
-    `knobs`: label to (value, value) where they differ; `metrics`: name to (value, value); `parts`:
-    changes by component; `traffic`: changes by component, tensor and action, where the model is
-    analytical; each from the largest change to the smallest.
+    `trials`: their numbers; `knobs`: label to the two values where they differ; `metrics`: name to
+    the two values; `parts`: changes by component; `traffic`: changes by component, tensor and
+    action, where the model is analytical; each from the largest change to the smallest.
     """
 
     trials: tuple[int, int]

@@ -21,7 +21,7 @@ _LEAST_ROOM = 1e9  # bytes of disk
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing looked at: `subject`, `words` on it, and whether it is in order."""
+    """One thing that was examined: its `subject`, `words` on it, and whether it `is_good`."""
 
     subject: str
     words: str

@@ -24,7 +24,7 @@ _KEPT = 0.9  # of the gain, that the smallest change keeps
 
 @dataclass(frozen=True, slots=True)
 class HealthCard:
-    """One thing to know about a search: a title, words, and whether it is good."""
+    """One thing to know about a search: `title`, `words`, and `level`, good or warn."""
 
     title: str
     words: str

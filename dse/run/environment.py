@@ -72,7 +72,10 @@ class Keys:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """How a run was started: its study file (None: none), and the values given by --set."""
+    """How a run was started.
+
+    `study_file`: its path, None for a study without a file; `settings`: the values given by --set.
+    """
 
     study_file: Path | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)

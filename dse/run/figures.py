@@ -27,7 +27,7 @@ _PLAIN = re.compile(r"[A-Za-z_]\w*(\.\w+)*")
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """A limit of a study: `left` is at most (`<=`) or at least (`>=`) `right`.
+    """A limit of a study: `left` is at most (`<=`) or at least (`>=`) `right`, by its `sign`.
 
     Both sides are expressions over metrics, in SI units. A design beyond a limit gets the status
     violates and is no answer.

@@ -143,7 +143,10 @@ def excess_of(
 
 
 def base_of(spec: StudySpec, trials: Sequence[Trial]) -> Mapping[str, float] | None:
-    """Return the metrics of the reference design; None if there is none, or it has no metrics."""
+    """Return the metrics of the reference design among trials; None if it has none yet.
+
+    The reference is the first baseline of the study.
+    """
     first = trials[0] if trials and spec.baselines else None
     return first.metrics if first is not None and first.metrics else None
 

@@ -65,7 +65,10 @@ class Indexed:
     def infer_relative_search_space(
         self, study: Study, trial: FrozenTrial
     ) -> dict[str, BaseDistribution]:
-        """Return the distributions of the knobs."""
+        """Return the distributions of the knobs that the sampler draws from, by name.
+
+        They are the same for all trials; none before the first completed trial.
+        """
         del study, trial
         return self.index.space()
 

@@ -76,7 +76,7 @@ class RandomSequence:
 class SobolSequence:
     """A scrambled Sobol (quasi-random) sequence of designs, which covers the space evenly.
 
-    Position n is the same design whatever the size of the batches is.
+    `seed`: of the scrambling. Position n is the same design whatever the size of the batches is.
     """
 
     space: Space

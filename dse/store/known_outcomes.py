@@ -69,7 +69,10 @@ class Pending:
         return known
 
     def add(self, key: str, point: Mapping[str, object], outcome: Outcome) -> None:
-        """Append an outcome; one that says nothing about the design is left out."""
+        """Append an outcome to the file; one that says nothing about the design is left out.
+
+        key: of the design's evaluation; point: value of each knob.
+        """
         if outcome.status not in _LASTING:
             return
         trial = Trial(number=0, batch=0, batch_size=1, key=key, point=point, status=outcome.status)  # type: ignore[arg-type]

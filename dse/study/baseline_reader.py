@@ -23,7 +23,11 @@ class BaselineReader:
         self._by_path = {dimension.path: dimension for dimension in space.dimensions}
 
     def baseline(self, position: int, item: BaselineItem) -> Baseline:
-        """Return a baseline; SpecError, with its place, for what is no design of the space."""
+        """Return the baseline that an item of the study file describes.
+
+        position: of the item in its list, for errors. Raises SpecError, with its place, for what is
+        no design of the space.
+        """
         place: DocPath = ("baselines", position, "values")
         point: dict[str, Value] = {}
         try:

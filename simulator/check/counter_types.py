@@ -45,7 +45,11 @@ def check_value_types(given: Mapping[str, str], body: Body, place: str) -> None:
 
 
 def differ(left: str, right: str) -> bool:
-    """Return whether a value of one dtype is meaningless as the other: floats of another size."""
+    """Return whether the bits of a value of one dtype mean nothing as the other dtype.
+
+    So if their sizes differ and one of them is a float: f32 and f16, or f32 and i16. A name that is
+    no dtype gives False.
+    """
     if left not in DTYPES or right not in DTYPES:
         return False  # another check refuses what is no dtype
     return DTYPES[left] != DTYPES[right] and (left in FLOATS or right in FLOATS)

@@ -34,7 +34,12 @@ LIMITS: Final = frozenset({
 
 @dataclass(frozen=True, slots=True)
 class ProgramParts:
-    """What a program uses of those parts of the machine for which a profile has figures."""
+    """What a program uses of those parts of the machine for which a profile has figures.
+
+    `instructions`: all of its codes; `operations`: names of those on descriptors; `has_streams`:
+    whether a code has a descriptor of a queue; `has_routes`, `has_counter_filters`: whether routers
+    do anything, and count; `has_several_tasks`: whether a code has more than one task.
+    """
 
     instructions: tuple[Instruction, ...]
     operations: frozenset[str]

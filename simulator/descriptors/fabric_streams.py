@@ -112,7 +112,10 @@ def _check_extent(dsd: Fabin | Fabout, place: str) -> None:
 
 
 def paired_values_error(place: str, dsd: Fabin | Fabout) -> ProgramError:
-    """Return the error of a map over a stream whose wavelets hold two values each (SIMD mode)."""
+    """Return the error of a map over a stream whose wavelets hold two values each (SIMD mode).
+
+    `place` begins the message; dsd: the descriptor of the stream.
+    """
     return ProgramError(
         f"{place}: the callback of a map takes one value, a wavelet of {dsd.name} has two",
         value=dsd.simd,

@@ -32,7 +32,10 @@ class OperandPlace(NamedTuple):
 
 
 class QueuePlace(NamedTuple):
-    """Name a queue in use: addresses of the processing element, of the operand, and of its FIFO."""
+    """Name a queue in use by three addresses in the store.
+
+    `element`: of the processing element; `row`: of the operand; `queue`: of the queue's FIFO.
+    """
 
     element: int
     row: int

@@ -150,7 +150,10 @@ def reach_of(store: Table, place: OperandPlace, row: int) -> Reach:
 
 @inline_kernel
 def are_apart(first: Reach, second: Reach) -> Word:
-    """Return whether two operands surely share no word, by their bounds alone."""
+    """Return whether two operands surely share no word, judged by their bounds alone.
+
+    first, second: bounds of each operand's words. False says nothing.
+    """
     if first.low >= second.high or second.low >= first.high:
         return True
     period = max(first.period, second.period)
@@ -182,7 +185,10 @@ def line_count(store: Table, place: OperandPlace, row: int) -> Word:
 
 @inner_kernel
 def line_at(store: Table, place: OperandPlace, row: int, number: int) -> WordLine:
-    """Return one line of an operand's words; number: 0 for the first, below `line_count`."""
+    """Return one of the lines in which an operand's words lie.
+
+    place, row: the operand and its row; number: of the line, from 0 to `line_count` - 1.
+    """
     start, stride, values, wide = first_line(store, place, row)
     wrap = store[row + at.D_WRAP]
     if store[row + at.D_DIMENSIONS] > 1:

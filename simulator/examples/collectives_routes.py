@@ -14,7 +14,7 @@ from tilewright.simulator.program.routes import CounterFilter, Position, Switch
 class LinePorts(NamedTuple):
     """Hold the letters of the two ports along a line of elements.
 
-    The first one is towards smaller places, the second one towards greater places.
+    `less`: the port towards smaller places; `more`: the port towards greater places.
     """
 
     less: str

@@ -37,7 +37,11 @@ def load_streams(code: CodeBuilder, around: Sequence[str], *, waits: bool) -> No
 
 
 def reload_streams(code: CodeBuilder | TaskBuilder, around: Sequence[str]) -> None:
-    """Load edges and halos, before the program or, as the recorded kernel, in every iteration."""
+    """Load the descriptors of edges and halos into registers.
+
+    Before the program if `code` is the builder of a code, or in a task, as the recorded kernel does
+    in every iteration. around: directions in which the element has neighbours.
+    """
     for number, direction in enumerate(around):
         code.load(Register("src1", FIRST_SEND + number), f"edge_{direction}")
     for number, direction in enumerate(around):
@@ -45,7 +49,10 @@ def reload_streams(code: CodeBuilder | TaskBuilder, around: Sequence[str]) -> No
 
 
 def start_exchange(task: TaskBuilder, around: Sequence[str]) -> None:
-    """Append the operations that send edges and receive halos, on microthreads."""
+    """Append the operations that send edges and receive halos, on microthreads.
+
+    around: directions in which the element has neighbours.
+    """
     for first in (FIRST_SEND, FIRST_RECEIVE):
         for number in range(len(around)):
             task.start("fmovs", Register("dest", first + number), Register("src1", first + number))
@@ -66,7 +73,10 @@ def load_tile(code: CodeBuilder) -> None:
 
 
 def compute_nearest(code: CodeBuilder, task: TaskBuilder) -> None:
-    """Append the two multiplications and four additions of one iteration."""
+    """Append the two multiplications and four additions of one iteration to a task.
+
+    code: the builder of the element's code, for its buffers.
+    """
     own, tile = Register("dest", 1), Register("dest", 2)
     task.op("fmuls", own, Register("src1", 2), code.element("ratio"))
     for number in range(len(MOVED)):

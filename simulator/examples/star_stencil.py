@@ -43,7 +43,10 @@ RECEIVE_QUEUES: Final = {"east": 4, "west": 5, "north": 6, "south": 7}
 
 
 class Tile(NamedTuple):
-    """Hold the sizes of a stencil: rows and columns of a tile, and its radius, all in cells."""
+    """Hold the sizes of a stencil's tile, in cells.
+
+    `height`, `width`: rows and columns of the tile; `radius`: cells of the halo on each side.
+    """
 
     height: int
     width: int
@@ -116,7 +119,11 @@ def neighbours_of(elements: tuple[int, int], row: int, column: int) -> Iterator[
 
 
 def route_streams(b: ProgramBuilder, place: tuple[int, int], around: tuple[str, ...]) -> None:
-    """Route an element's streams: out by colors of its parity, in by those of its neighbours."""
+    """Route an element's streams of halos to and from its neighbours.
+
+    place: row and column of the element; around: directions in which it has neighbours. It sends on
+    the colors of its parity, and receives on those of its neighbours' parity.
+    """
     parity = sum(place) % 2
     for direction in around:
         port, back = direction[0].upper(), OPPOSITE[direction]
@@ -125,7 +132,11 @@ def route_streams(b: ProgramBuilder, place: tuple[int, int], around: tuple[str, 
 
 
 class ElementForm(NamedTuple):
-    """Hold how the elements of one parity iterate: whether each waits for its halos, how often."""
+    """Hold what decides the program of an element besides its neighbours.
+
+    `parity`: 0 or 1, of the sum of its row and column; `iterations`: how many it does; `waits`:
+    whether it waits for its halos in each.
+    """
 
     parity: int
     iterations: int
@@ -205,7 +216,11 @@ def _exchange_halos(task: TaskBuilder, around: tuple[str, ...]) -> None:
 
 
 def declare_streams(code: CodeBuilder, tile: Tile, around: tuple[str, ...], parity: int) -> None:
-    """Declare the edges of a tile that are sent, the halos that are received, and their streams."""
+    """Declare the descriptors of edges that are sent and halos that are received, and queues.
+
+    around: directions in which the element has neighbours; parity: of the element, 0 or 1, which
+    decides the colors.
+    """
     height, width, radius = tile
     across = {"west": (radius, 0, height, radius), "east": (radius, width, height, radius)}
     along = {"north": (radius, radius, radius, width), "south": (height, radius, radius, width)}

@@ -52,7 +52,8 @@ SLACK = 1 + 2.0**-10
 class EinsumData:
     """The operands of an Einsum and its result, each computed once for all runs that compare.
 
-    `given`: whole input tensors by name; the others are random. `seed`: of those.
+    `einsum`: the Einsum; `given`: whole input tensors by name, the others are random; `seed`: of
+    the random ones.
     """
 
     einsum: Einsum

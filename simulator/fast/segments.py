@@ -39,7 +39,11 @@ class SegmentSlice(NamedTuple):
 
 
 class LinePair(NamedTuple):
-    """Hold two sequences of equally spaced times: start and step of each, in cycles."""
+    """Hold two sequences of equally spaced times.
+
+    `first_start`, `first_step`: first time of the first sequence, and the cycles between two of its
+    times; `second_start`, `second_step`: the same of the second sequence.
+    """
 
     first_start: int
     first_step: int
@@ -48,7 +52,7 @@ class LinePair(NamedTuple):
 
 
 class SegmentCounts(NamedTuple):
-    """Hold how many segments each of two lists of times has.
+    """Hold how many segments each of two lists of times has: `first` and `second`.
 
     A segment (t, r, m) stands for the times t, t + r, ... m times.
     """

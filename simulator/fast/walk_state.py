@@ -12,7 +12,11 @@ from tilewright.simulator.fast.script import ORIGIN, Term
 
 
 class CodeInstruction(NamedTuple):
-    """An instruction's code and its three words."""
+    """One instruction of compiled code: its four words.
+
+    `code`: what it does (I_...); `first`, `second`, `target`: its arguments, the last one mostly
+    the address to jump to.
+    """
 
     code: int
     first: int
@@ -43,7 +47,13 @@ class CounterValues(dict[int, int]):
 
 @dataclass(slots=True)
 class WalkState:
-    """The state of an element between two instructions of its main thread, without times."""
+    """The state of an element between two instructions of its main thread, without times.
+
+    `active`, `blocked`: tasks in these states, one bit each. `variables`: values of counters.
+    `pending`: what the ends of operations with queues do, (action, task), until a task has waited
+    for them; `touched`: memory words of these operations. `registers`: vectors that data-structure
+    registers hold. `terms`: as of `FabricOp`; the main thread is at their maximum.
+    """
 
     active: int = 0
     """Bits of tasks."""

@@ -22,7 +22,10 @@ Registers = Mapping[int, HeldVector]
 
 
 class MapState(NamedTuple):
-    """What a map changes: counts of operations, and the addresses that registers hold."""
+    """What a map changes: `counts` of operations, and `places`, the addresses in registers.
+
+    Or by how much it changes them, in a `WalkedMap`.
+    """
 
     counts: tuple[tuple[int, ...], ...]
     places: Mapping[int, int]

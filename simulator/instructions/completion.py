@@ -156,14 +156,22 @@ def check_on_control(code: ElementCode, chosen: OnControl | None, place: str) ->
 
 
 def on_control_columns(chosen: OnControl | None, encoder: Encoder) -> list[int]:
-    """Return what a control wavelet does as two numbers of the engine's table: action and task."""
+    """Return what a control wavelet does to an operation as two numbers: action and task.
+
+    For the engine's table of operations. chosen: None for nothing; encoder: of the code that has
+    the task.
+    """
     if chosen is None:
         return [at.CONTROL_IS_DATA, -1]
     return [_CODES[chosen.action], task_number(encoder, chosen.task) if chosen.task else -1]
 
 
 def completion_columns(part: DsdOperation | LoadRegister, encoder: Encoder) -> list[int]:
-    """Return what an operation's end does as two numbers of the engine's table: action, task."""
+    """Return what an operation's end does as two numbers: action and task.
+
+    For the engine's table of operations. part: the operation or load; encoder: of the code that has
+    the task.
+    """
     if part.activate:
         return [at.ACTIVATE, task_number(encoder, part.activate)]
     if part.unblock:

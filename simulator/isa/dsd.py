@@ -353,8 +353,8 @@ class Immediate:
 class CounterValue:
     """The value of an affine expression of counters, as the scalar source of an operation.
 
-    A counter is a named 32-bit variable of the element. For a float operation its bits are taken as
-    the float; they are not converted.
+    `index`: the expression. A counter is a named 32-bit variable of the element. For a float
+    operation its bits are taken as the float; they are not converted.
     """
 
     index: Index

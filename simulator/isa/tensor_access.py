@@ -114,7 +114,10 @@ def lowered_access(
 
 
 def check_one_variable(place: str, loops: Sequence[tuple[int, int]], text: str) -> None:
-    """Raise ProgramError if the access of a mem1d has more than one induction variable."""
+    """Raise ProgramError if the access of a mem1d has more than one induction variable.
+
+    place: names the descriptor; loops: of the access; text: of its expression.
+    """
     if len(loops) != 1:
         raise ProgramError(
             f"{place}: mem1d has one induction variable", value=text, instead="mem4d"

@@ -39,7 +39,8 @@ MAIN_SLOT = -1
 class SumOperation:
     """A vector operation on partial sums: add to a tile in memory, or send it on.
 
-    `dest`: descriptor that it writes; `sources`: those that it reads, one is moved, two are added.
+    `dest`: descriptor that it writes; `sources`: those that it reads: one is moved, two are added.
+    `shares`: whether it sends or receives a finished tile that all elements of a group get.
     """
 
     dest: str

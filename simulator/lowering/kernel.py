@@ -45,11 +45,13 @@ Point = Mapping[int, Index]
 class ElementKernel:
     """The loops of an element below its tiles, and the vector operation inside.
 
+    `read`: the mapping as loops in space and time; `layouts`: of the tiles in memory, by tensor.
     Loops in time have numbers, outermost first. `outer`: the loops around the operation. `vector`:
     the loops that the operation itself runs over. `walks`: whether the innermost of the outer loops
     is a map, whose operation goes on in memory where its last turn ended. `loops[tensor]`: (turns,
     values by which a turn moves) of each dimension of the tensor's descriptor; loops over
-    consecutive values of all tensors are one dimension.
+    consecutive values of all tensors are one dimension. `bodies`: a cache of instructions that
+    several roles share.
     """
 
     read: SpaceTime

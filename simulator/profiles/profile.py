@@ -25,15 +25,17 @@ _NEXT: Final = count()
 class Profile:
     """All numbers of one machine, read from a YAML file: times in cycles, sizes as their names say.
 
-    `..._cycles` are costs: of a hop between routers, from an operation's dispatch to its first word
-    on the link (`dispatch_to_link_cycles`), from a word's arrival to its use, of loading and using
-    descriptors, of loops, branches, scalar instructions and task switches. `sram_bytes`,
-    `sram_reserved_bytes`: of an element; `colors`, `local_tasks`, `microthreads` and
-    `..._registers`: how many there are; `input_queue_words`, `output_queue_words`: capacity by
-    number of the queue; `router_buffer_words`: of a router's buffer of one color. The boolean
-    fields say which features the machine has. `bank_conflict_factor`: how much longer two reads
-    take that meet on a memory bank. `operations`: timing by operation; `sources`: where each number
-    comes from (`assumed: ...` where nothing is published). theory/wafer.md explains them.
+    `name`: of the machine; `clock_hz`: its clock. `..._cycles` are costs: of a hop between routers,
+    from an operation's dispatch to its first word on the link (`dispatch_to_link_cycles`), from a
+    word's arrival to its use, of loading and using descriptors, of loops, branches, scalar
+    instructions and task switches. `sram_bytes`, `sram_reserved_bytes`: of an element; `colors`,
+    `local_tasks`, `microthreads` and `..._registers`: how many there are; `input_queue_words`,
+    `output_queue_words`: capacity by number of the queue; `router_buffer_words`: of a router's
+    buffer of one color. The boolean fields say which features the machine has.
+    `bank_conflict_factor`: by this factor the cycles are multiplied when two reads are of the same
+    memory bank. `stride_limits`: the rule by which strides limit the values per cycle.
+    `operations`: timing by operation; `sources`: where each number comes from (`assumed: ...` where
+    nothing is published). theory/wafer.md explains them.
     """
 
     name: str

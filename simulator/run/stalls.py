@@ -56,7 +56,10 @@ def operation_work(final: FinalState) -> tuple[Ints, ...]:
 
 
 def operation_rows(final: FinalState, layout: CodeLayout) -> at.Table:
-    """Return the rows of a code's operations, without the variants of those on registers."""
+    """Return the rows of a code's operations in the final store, a row per operation.
+
+    Further rows, for other rates of operations on registers, are left out.
+    """
     first = layout.first["operation"]
     table = final.parts.operation.view(final.store)[first:]
     return table[: len(layout.operations)]

@@ -80,10 +80,12 @@ class BoundedFamily(NamedTuple):
 class Candidates:
     """All mappings of one Einsum that a search looks at, in families with their bounds.
 
-    A family differs in the scheme of the reduction only; a choice is one member. `flat`: path of
-    components to the compute of the grid. `kept`: addresses of tensors that stay in the elements
-    between Einsums. `data`: operands on which they run. `infeasible`: number of members of families
-    that do not fit an element, by reason. `known_cycles`: by choice, once they were found.
+    A family differs in the scheme of the reduction only; a choice is one member. `objective`:
+    latency, energy or edp; `settings`: machine and operands. `flat`: path of components to the
+    compute of the grid. `space`: the mapspace; `quick`: lower bounds of its families. `kept`:
+    addresses of tensors that stay in the elements between Einsums. `data`: operands on which they
+    run. `families`: all of them; `infeasible`: number of members of families that do not fit an
+    element, by reason. `known_cycles`: by choice, once they were found.
     """
 
     objective: GridObjective

@@ -37,10 +37,10 @@ from tilewright.simulator.search.path_graph import Held, OptionPath, OptionStep,
 class Option:
     """Mappings of one Einsum that agree in what stays in the elements, and where.
 
-    `reads`: (tensor, number of its distribution) of the intermediates that it finds in the
-    elements; `writes`: the same of its output if it stays there. `families`: of these mappings;
-    their `words` include the space that alignment may leave between tensors. `searches`: by the
-    most words that their families take.
+    `candidates`: among which they are. `reads`: (tensor, number of its distribution) of the
+    intermediates that it finds in the elements; `writes`: the same of its output if it stays there.
+    `families`: of these mappings; their `words` include the space that alignment may leave between
+    tensors. `searches`: by the most words that their families take.
     """
 
     candidates: Candidates

@@ -115,7 +115,11 @@ class _OperationRate(NamedTuple):
 
 @dataclass(frozen=True)
 class ElementCycles:
-    """Cycles of an element of a mapspace's families on one machine."""
+    """Closed formulas of the cycles of one element for the families of a mapspace.
+
+    `space`: the mapspace; `profile`: the machine. Waiting is left out, so no run takes fewer
+    cycles.
+    """
 
     space: GridMapspace
     profile: Profile

@@ -33,7 +33,10 @@ class BorderWords(NamedTuple):
 
 @dataclass(frozen=True)
 class FamilyEnergy:
-    """Energies of the families of a mapspace. `flat`: path of components to the compute."""
+    """Lower bounds of the energy (J) of a mapspace's families, leakage left out.
+
+    `space`: the mapspace; `flat`: path of components to the compute.
+    """
 
     space: GridMapspace
     flat: FlatArch

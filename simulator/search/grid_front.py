@@ -67,7 +67,11 @@ class FrontCertificate:
 
 @dataclass(frozen=True, slots=True)
 class GridFront:
-    """Executions of which none is beaten by another, by rising values of the first metric."""
+    """The Pareto set of one Einsum's mappings on a grid.
+
+    `metrics`: in which no point is beaten by another; `points`: executions on data, by ascending
+    values of the first metric; `certificate`: what the search has shown; `seconds`: that it took.
+    """
 
     metrics: tuple[str, ...]
     points: tuple[EinsumExecution, ...]
@@ -97,8 +101,9 @@ class _FrontPoint(NamedTuple):
 class GridFrontSearch:
     """A search for the Pareto set of one Einsum's mappings on the grid of an architecture.
 
-    `metrics`: two or three of METRICS. `settings`: machine and operands. `budget_s`: seconds, None
-    for no limit. `on_progress`: called with (executed, points of the set) after each execution.
+    `metrics`: two or three of METRICS. `settings`: machine and operands. `constraints`: on the
+    mapspace. `budget_s`: seconds, None for no limit. `on_progress`: called with (executed, points
+    of the set) after each execution.
     """
 
     metrics: tuple[str, ...] = METRICS

@@ -26,7 +26,11 @@ from tilewright.simulator.search.grid_certificate import GridCertificate, GridOb
 
 @dataclass(frozen=True, slots=True)
 class GridSearchResult:
-    """The best mapping of a search on a grid: its execution, its value, and the certificate."""
+    """The best mapping of a search on a grid.
+
+    `execution`: of the mapping, on data; `value`: of the objective; `certificate`: what the search
+    has shown; `seconds`: that it took.
+    """
 
     execution: EinsumExecution
     value: float
@@ -41,11 +45,12 @@ class GridSearchResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GridSearch:
-    """A search for one Einsum on the grid of an architecture.
+    """A search for the best mapping of one Einsum on the grid of an architecture.
 
-    `objective`: latency (cycles), energy, or edp, of the execution. `settings`: machine and
-    operands. `most_executions` (candidates executed, or timed by their pattern), `budget_s`:
-    limits; None for none. `on_progress`: called with (candidates, best value, bound) after each.
+    `objective`: latency, energy, or edp, of the execution. `settings`: machine and operands.
+    `constraints`: on the mapspace. `most_executions` (candidates executed, or timed by their
+    pattern), `budget_s` (seconds): limits; None for none. `on_progress`: called with (candidates,
+    best value, bound) after each.
     """
 
     objective: GridObjective = "latency"

@@ -25,7 +25,11 @@ ALL = 1 << 60
 
 @dataclass(frozen=True, slots=True)
 class CascadeLimits:
-    """Limits of a search: the most executions (None: any), and a time budget that has begun."""
+    """Limits of a search of a workload's mappings.
+
+    `most_executions`: of candidates and exchanges, None for any number; `budget`: of time, which
+    has begun.
+    """
 
     most_executions: int | None = None
     budget: Budget = UNLIMITED

@@ -58,7 +58,10 @@ class _Stream:
 
 @dataclass(frozen=True)
 class QuickBound:
-    """Lower bounds of cycles and energy for the families of a mapspace on one machine."""
+    """Lower bounds of cycles and energy for the families of a mapspace on one machine.
+
+    `space`: the mapspace; `flat`: path of components to the compute; `profile`: the machine.
+    """
 
     space: GridMapspace
     flat: FlatArch

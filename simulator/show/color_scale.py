@@ -101,7 +101,11 @@ def tick_step(pixels: float) -> int:
 
 
 class TickUnit(NamedTuple):
-    """The unit of a map's columns: 16 cycles per column are `TickUnit(16, "cycle")`."""
+    """The unit of a map's columns.
+
+    `per_column`: units that a column stands for; `name`: of the unit. Columns of 16 cycles:
+    `TickUnit(16, "cycle")`.
+    """
 
     per_column: int
     name: str

@@ -31,7 +31,10 @@ _OF_THE_MODEL = ("einsum", "uneven", "max_memory")
 
 @dataclass(frozen=True, slots=True)
 class GridAnswer:
-    """The best mappings of a workload on a grid, as text, JSON, mapping file and page."""
+    """The best mappings of a workload on a grid, as text, JSON, mapping file and page.
+
+    `answer`: mappings, execution and certificate; `objective`: what was minimized.
+    """
 
     answer: GridMapping
     objective: str

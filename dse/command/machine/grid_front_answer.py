@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 class GridFrontAnswer:
     """The Pareto set of one Einsum on a grid, as text, JSON, mapping file and page.
 
-    `point`: number of the mapping that is shown and saved. `limit`: most points of the table.
+    `front`: the executed mappings; `point`: number of the one that is shown and saved. `limit`:
+    most points of the table.
     """
 
     front: GridFront

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Meter:
-    """A share of something: 0 to 1, and words; without a share nothing is known or shown."""
+    """A share of something: `share`, 0 to 1 or None if it is not known, and `text`."""
 
     share: float | None
     text: str

@@ -32,7 +32,7 @@ _APART = 18  # pixels between names
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A memory in a roofline.
+    """A memory in a roofline; `name`: of the component.
 
     `intensity`: operations of the mapping per byte that the memory moves; `bandwidth`: bytes per
     second that it moves while it is busy.
@@ -45,7 +45,11 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Roof:
-    """The roof of one memory in pixels: its sloped line, its point, its label, and a text."""
+    """The roof of one memory in a chart, in pixels.
+
+    `name`: of the memory; `line`: ends of its sloped line; `point`: operations per byte and per
+    second of the mapping; `label`: place of its name; `text`: what is shown when it is pointed at.
+    """
 
     name: str
     line: tuple[float, float, float, float]
