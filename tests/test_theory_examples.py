@@ -10,11 +10,15 @@ from tilewright.arch.spec.load import load_arch
 from tilewright.mapper import search
 from tilewright.mapper.evaluation.verified_score import evaluate
 from tilewright.mapper.grid.reductions import line_chains, receives
+from tilewright.mapper.grid.schemes.auto_tree import PUBLISHED_COSTS, AdditionCosts
+from tilewright.mapper.grid.schemes.reduction_scheme import reduction_scheme
 from tilewright.mapper.layout import Collapse, GridSplit, ModuloRotation, Tiling
 from tilewright.mapper.mapping.mapping import Compute, Mapping, Node, Spatial, Storage, Temporal
 from tilewright.mapper.mapping.score import Score
 from tilewright.mapper.searches.uneven.costs.tile_candidates import quotient_steps
 from tilewright.mapper.workload.workload_loading import load_workload
+from tilewright.simulator.lowering.cycle_bound import sums_cycles
+from tilewright.simulator.profiles.profile import load_profile
 
 MATMUL = "Z[m, n] = A[m, k] * B[k, n]"
 SLIDING = "O[p] = I[H: p + r] * F[r]"
@@ -186,6 +190,36 @@ def test_wafer_counts_of_a_reduction() -> None:
     assert sum(chain.hops for chains in phases for chain in chains) == 24
     assert receives(phases, 16).count(0) == 4
     assert line_chains(16, "chain")[0][0].hops == 15
+
+
+def test_wafer_generated_trees() -> None:
+    """wafer.md §7.3, with the recurrence as it stands there; grid.md §3."""
+
+    def least(most: int, costs: AdditionCosts) -> list[int]:
+        done, sent = [0, 0], [0, costs.addition]
+        for n in range(2, most + 1):
+            done.append(
+                min(
+                    max(
+                        done[n - m] + costs.addition,
+                        sent[m] + costs.way + (n - m) * costs.hop,
+                    )
+                    for m in range(1, n)
+                )
+            )
+            sent.append(done[n])
+        return sent
+
+    assert PUBLISHED_COSTS.of(1) == (6, 5, 1)
+    assert least(8, PUBLISHED_COSTS.of(1))[8] == 28
+    assert least(512, PUBLISHED_COSTS.of(1024))[512] == 2469
+    profile, group = load_profile("wse2-sdk-sim"), (512, 1)
+    for scheme, cycles in (("chain", 4095), ("auto(1029,5,1)", 2469)):
+        assert sums_cycles(group, reduction_scheme(scheme), 1029, profile) == cycles
+    chains, snake = (
+        sums_cycles((4, 3), reduction_scheme(scheme), 105, profile) for scheme in ("chain", "snake")
+    )
+    assert (chains, snake) == (2 * 105 + 4 * 6, 105 + 11 * 6)
 
 
 def test_wafer_two_phases() -> None:

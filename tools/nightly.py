@@ -93,7 +93,11 @@ PARTS: list[Part] = [
     ),
     Part(
         "mappings of grids, executed",
-        ("agreement/test_grid_executed.py", "agreement/test_grid_values.py"),
+        (
+            "agreement/test_grid_executed.py",
+            "agreement/test_grid_values.py",
+            "agreement/test_reduction_schemes.py",
+        ),
     ),
     Part("one Einsum by brute force", ("agreement/test_search_brute_force.py",), 8),
     Part("one Einsum by the walk", ("agreement/test_search_walked.py",), 2),

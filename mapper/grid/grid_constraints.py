@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping as Dict
 from dataclasses import dataclass, fields
 
-from tilewright.mapper.grid.reductions import line_chains
+from tilewright.mapper.grid.schemes.reduction_scheme import no_scheme, reduction_scheme
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import InfeasibleMapping
 
@@ -46,8 +46,8 @@ class GridConstraints:
                     instead=f"one of {', '.join(names)}",
                 )
         wanted = cls(**choices)  # type: ignore[arg-type]
-        if wanted.reduction != FREE:
-            line_chains(2, wanted.reduction)
+        if wanted.reduction != FREE and reduction_scheme(wanted.reduction).shared:
+            raise no_scheme(wanted.reduction)
         _allowed("buffers", wanted.buffers, (FREE, 1, 2))
         _allowed("weights", wanted.weights, (FREE, *WEIGHTS))
         return wanted

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from collections.abc import Mapping as Dict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from math import isqrt
@@ -25,6 +25,9 @@ from tilewright.mapper.grid.grid_shares import (
     padded_sizes,
 )
 from tilewright.mapper.grid.number_types import joins_over_elements
+from tilewright.mapper.grid.schemes.auto_tree import PUBLISHED_COSTS, LineCosts
+from tilewright.mapper.grid.schemes.reduction_scheme import reduction_scheme
+from tilewright.mapper.grid.schemes.scheme_choices import schemes_of
 from tilewright.mapper.mapping.mapping import Compute, Mapping, Node, Spatial, Storage, Temporal
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import InfeasibleMapping
@@ -69,13 +72,15 @@ class GridMapspace:
     """The mapspace of one Einsum on a grid under constraints.
 
     `staying`: tensors of the Einsum that other Einsums leave in the elements' memories for it, or
-    that it leaves there for others.
+    that it leaves there for others. `costs`: of reductions on the machine, for which trees are
+    made.
     """
 
     grid: Grid
     einsum: Einsum
     constraints: GridConstraints = NO_CONSTRAINTS
     staying: frozenset[str] = frozenset()
+    costs: LineCosts = PUBLISHED_COSTS
 
     def families(self) -> Iterator[GridFamily]:
         """Return all families of choices, in a fixed order.
@@ -99,8 +104,20 @@ class GridMapspace:
 
     def reductions(self, family: GridFamily) -> list[str]:
         """Return the schemes of the reduction in which the choices of a family differ."""
-        schemes = self._schemes(family.shares)
-        return [f"all_reduce({scheme})" for scheme in schemes] if family.shared else schemes
+        groups, words = self.groups(family.shares), self._output_values(family)
+        if self.constraints.reduction == "free" or max(groups) == 1:
+            found = schemes_of(groups, self.costs.of(words))
+        else:
+            wanted = reduction_scheme(self.constraints.reduction)
+            found = [replace(wanted, line=wanted.line_for(words, self.costs))]
+        return [str(replace(scheme, shared=family.shared)) for scheme in found]
+
+    def _output_values(self, family: GridFamily) -> int:
+        """Return the values of a tile of the output."""
+        output, tile = self.einsum.outputs[0], local_sizes(self.einsum, family.shares)
+        if family.tile is not None and output.tensor in self.passing(family.tile, family.resident):
+            tile[family.tile.variable] = family.tile.size
+        return output.tile_size(tile)
 
     def shares(self) -> list[tuple[Share, ...]]:
         """Return the ways to divide the iteration space with the fewest points, and with few.
@@ -206,17 +223,6 @@ class GridMapspace:
         """Return whether a result may be shared: another Einsum finds it where it stays."""
         stays = self.einsum.outputs[0].tensor in self.staying
         return [False, True] if stays and max(self.groups(shares)) > 1 else [False]
-
-    def _schemes(self, shares: tuple[Share, ...]) -> list[str]:
-        longest = max(self.groups(shares))
-        if longest == 1:
-            return ["chain"]
-        if self.constraints.reduction != "free":
-            return [self.constraints.reduction]
-        if longest <= 2:
-            return ["chain"]
-        sizes = sorted({max(2, isqrt(longest)), max(2, isqrt(2 * longest))} - {longest})
-        return ["chain", "tree", *(f"two_phase({size})" for size in sizes)]
 
     def mapping_of(self, choice: GridChoice) -> Mapping:
         """Return the mapping of a choice."""

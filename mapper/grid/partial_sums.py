@@ -1,19 +1,23 @@
 """How partial sums are added over the elements, and where the results leave the grid.
 
 Sums run along the rows first, inside groups of neighbours that share an output tile, then along the
-columns; the last element of each group has the result (theory/grid.md §3).
+columns; or the other way round; or in one chain that winds through all rows of a group. The last
+element of each group has the result (theory/grid.md §3).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from math import prod
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.mapper.grid.reductions import Axis, Phase, line_chains, receives, shared_scheme
+from tilewright.mapper.grid.reductions import Axis, Phase, line_chains, receives
+from tilewright.mapper.grid.schemes.reduction_scheme import Order, reduction_scheme
+from tilewright.mapper.grid.schemes.snake import Snake
 from tilewright.mapper.grid.space_time import SpaceTime
 from tilewright.mapper.workload.errors import InfeasibleMapping
 
@@ -24,11 +28,12 @@ Exit = Literal["none", "south", "east", "gather"]
 class PartialSums:
     """The reduction of an output over the elements.
 
-    `phases`: chains of additions, in order. `group_columns`, `group_rows`: neighbours along X and
-    Y that add up into one tile. `exit`: how the finished tiles leave: over the south border (a
-    whole column adds up), over the east border (a whole row does), along each column to the south,
-    element after element (gather), or not at all (none: they stay in the memories). `shared`:
-    whether the last element of a group then sends the finished tile to all others of the group.
+    `phases`: chains of additions along the axes, in order; none in a snake. `group_columns`,
+    `group_rows`: neighbours along X and Y that add up into one tile. `exit`: how the finished tiles
+    leave: over the south border (a whole column adds up), over the east border (a whole row does),
+    along each column to the south, element after element (gather), or not at all (none: they stay
+    in the memories). `shared`: whether the last element of a group then sends the finished tile to
+    all others of the group. `order`: of the axes, or a snake.
     """
 
     phases: tuple[Phase, ...]
@@ -36,6 +41,23 @@ class PartialSums:
     group_rows: int
     exit: Exit
     shared: bool = False
+    order: Order = "x_first"
+
+    @property
+    def axes(self) -> tuple[Axis, Axis]:
+        """The axes in the order in which sums run along them."""
+        return ("Y", "X") if self.order == "y_first" else ("X", "Y")
+
+    @property
+    def snake(self) -> Snake | None:
+        """The one chain through each group, if sums do not run along the axes."""
+        return Snake(self.group_columns, self.group_rows) if self.order == "snake" else None
+
+    @property
+    def first(self) -> tuple[int, int]:
+        """Row and column of an element that sends a sum and receives none."""
+        snake = self.snake
+        return (0, 0) if snake is None else (0, snake.first_column)
 
     def head_columns(self, columns: int) -> range:
         """Return the columns in which the sums of the rows end."""
@@ -61,23 +83,37 @@ def partial_sums(read: SpaceTime) -> PartialSums:
     Raises InfeasibleMapping for an unknown reduction scheme, and if a result is shared that does
     not stay in the elements.
     """
-    columns, rows = read.columns, read.rows
-    inner = shared_scheme(read.reduction)
-    scheme = read.reduction if inner is None else inner
-    if inner is not None and not read.output.resident:
+    scheme = reduction_scheme(read.reduction)
+    if scheme.shared and not read.output.resident:
+        inner = replace(scheme, shared=False)
         raise InfeasibleMapping(
-            f"{read.reduction} shares {read.output.name} with elements that do not keep it",
+            f"{scheme} shares {read.output.name} with elements that do not keep it",
             instead=f"{inner}, or no Storage of {read.output.name} outside the grid",
         )
-    group_columns, group_rows = _group(read, "X"), _group(read, "Y")
-    heads = range(group_columns - 1, columns, group_columns)
-    phases = (
-        *_phases("X", group_columns, columns, range(rows), scheme),
-        *_phases("Y", group_rows, rows, heads, scheme),
+    wide, tall = _group(read, "X"), _group(read, "Y")
+    order: Order = scheme.order if min(wide, tall) > 1 else "x_first"
+    line = scheme.line_for(read.output.values)
+    sums = PartialSums(
+        phases=(),
+        group_columns=wide,
+        group_rows=tall,
+        exit=_exit(read, wide, tall),
+        shared=scheme.shared and wide * tall > 1,
+        order=order,
     )
-    shared = inner is not None and group_columns * group_rows > 1
-    leaves = _exit(read, group_columns, group_rows)
-    return PartialSums(phases, group_columns, group_rows, leaves, shared)
+    return sums if order == "snake" else replace(sums, phases=_all_phases(read, sums, line))
+
+
+def _all_phases(read: SpaceTime, sums: PartialSums, line: str) -> tuple[Phase, ...]:
+    """Return the phases along both axes; along the second one in the lines with heads only."""
+    along_x = partial(_phases, "X", sums.group_columns, read.columns, scheme=line)
+    along_y = partial(_phases, "Y", sums.group_rows, read.rows, scheme=line)
+    if sums.order == "y_first":
+        return (
+            *along_y(lines=range(read.columns)),
+            *along_x(lines=sums.head_rows(read.rows)),
+        )
+    return (*along_x(lines=range(read.rows)), *along_y(lines=sums.head_columns(read.columns)))
 
 
 def _group(read: SpaceTime, axis: Axis) -> int:
@@ -103,6 +139,9 @@ def _exit(read: SpaceTime, group_columns: int, group_rows: int) -> Exit:
 
 def sums_received(read: SpaceTime, sums: PartialSums) -> npt.NDArray[np.int64]:
     """Return how many partial sums each element receives for one output tile: (rows, columns)."""
+    if sums.snake is not None:
+        tall, wide = read.rows // sums.group_rows, read.columns // sums.group_columns
+        return np.tile(np.minimum(sums.snake.places, 1), (tall, wide))
     received = np.zeros((read.rows, read.columns), dtype=np.int64)
     for phase in sums.phases:
         elements = read.columns if phase.axis == "X" else read.rows
@@ -115,8 +154,10 @@ def sums_received(read: SpaceTime, sums: PartialSums) -> npt.NDArray[np.int64]:
     return received
 
 
-def sum_hops(sums: PartialSums) -> int:
+def sum_hops(read: SpaceTime, sums: PartialSums) -> int:
     """Return the links that the partial sums of one word of every output tile cross."""
+    if sums.snake is not None:
+        return read.rows * read.columns // sums.group * (sums.group - 1)
     return sum(
         len(phase.lines) * sum(chain.hops for chain in phase.chains) for phase in sums.phases
     )

@@ -118,7 +118,7 @@ def _of_fabric(read: SpaceTime) -> Counts:
             reads, writes = reads + heads, writes + read.columns * read.rows - heads
     fabric = grid.fabric.name if grid.fabric is not None else "fabric"
     stream_hops = sum(s.number * s.words * s.hops for s in host_streams(read))
-    sum_and_exit = sum_hops(sums) + exit_hops(read, sums) + share_hops(read, sums)
+    sum_and_exit = sum_hops(read, sums) + exit_hops(read, sums) + share_hops(read, sums)
     return {
         f"{name}/{fabric}/None/hop": stream_hops + words * sum_and_exit,
         f"{name}/{grid.memory.name}/{output.name}/read": words * reads,

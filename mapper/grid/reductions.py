@@ -10,15 +10,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import isqrt
 from typing import Literal
 
-from tilewright.mapper.workload.errors import InfeasibleMapping
+from tilewright.mapper.grid.schemes.auto_tree import AdditionCosts, auto_phases
+from tilewright.mapper.grid.schemes.reduction_scheme import LINE_SCHEME, no_scheme
 
 Axis = Literal["X", "Y"]
-SCHEMES = ("chain", "tree", "two_phase")
-_SCHEME = re.compile(r"(chain|tree|two_phase)(?:\((\d+)\))?")
-_SHARED = re.compile(r"all_reduce\((.*)\)")
+_SCHEME = re.compile(LINE_SCHEME)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,39 +55,32 @@ class Phase:
     lines: range
 
 
-def shared_scheme(scheme: str) -> str | None:
-    """Return the scheme inside `all_reduce(...)`, None for a reduction whose result is not shared.
-
-    Example: "all_reduce(tree)" gives "tree".
-    """
-    match = _SHARED.fullmatch(scheme)
-    return None if match is None else match[1]
-
-
+@lru_cache(maxsize=1024)
 def line_chains(elements: int, scheme: str) -> tuple[tuple[Chain, ...], ...]:
     """Return, phase by phase, the chains that add up a line of elements into its last element.
 
     "chain": one chain over all elements. "two_phase(4)": chains inside groups of 4 neighbours, the
     last group being the shorter one, then one chain over the last element of each group; without a
     number groups of isqrt(elements) (theory/wafer.md §7.1). "tree": in each phase half of the
-    elements that still hold a sum send it to the other half. A line of one element has no phases.
+    elements that still hold a sum send it to the other half. "auto(21,5,1)": the fastest tree
+    where an addition takes 21 cycles, and a sum 5 and one for each link from one to the next
+    (schemes/auto_tree.py). A line of one element has no phases.
     Example: 16 elements in two phases are four chains (0, 1, 2, 3), … and then the chain (3, 7, 11,
     15). Raises InfeasibleMapping for an unknown scheme.
     """
-    match = _SCHEME.fullmatch(scheme)
-    if match is None or (match[2] is not None and (match[1] != "two_phase" or match[2] == "0")):
-        raise InfeasibleMapping(
-            f"there is no reduction {scheme!r}",
-            instead="chain, tree, two_phase or two_phase(4), with groups of 4; or one of these in "
-            "all_reduce(...), for a result that stays in the elements",
-        )
+    if _SCHEME.fullmatch(scheme) is None or scheme == "auto":
+        raise no_scheme(scheme)
+    name, *numbers = re.findall(r"\w+", scheme)
     if elements == 1:
         return ()
-    if match[1] == "tree":
+    if name == "tree":
         return _tree(elements)
-    if match[1] == "chain":
+    if name == "chain":
         return ((Chain(tuple(range(elements))),),)
-    return _two_phases(elements, int(match[2] or max(1, isqrt(elements))))
+    if name == "auto":
+        phases = auto_phases(elements, AdditionCosts(*map(int, numbers)))
+        return tuple(tuple(map(Chain, phase)) for phase in phases)
+    return _two_phases(elements, int(numbers[0]) if numbers else max(1, isqrt(elements)))
 
 
 def _two_phases(elements: int, size: int) -> tuple[tuple[Chain, ...], ...]:

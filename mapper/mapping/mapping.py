@@ -20,8 +20,9 @@ class Storage:
     here. `persistent`: the tiles stay while all Einsums of the mapping run. On a grid of elements:
     `buffers`, tiles of each tensor that the memory holds at a time, 2 to move
     one during the work on another; `reduction`, how partial sums of an output are added over the
-    elements: chain (the default), tree, two_phase or two_phase(4), groups of 4; or one of these in
-    all_reduce(...), which sends the result back to the elements that added it up.
+    elements: chain (the default), tree, two_phase or two_phase(4), groups of 4, auto or
+    auto(21,5,1), a tree made for a machine, one of these in y_first(...), columns before rows, or
+    snake; any of them in all_reduce(...) sends the result back to the elements that added it up.
     """
 
     tensors: tuple[str, ...]

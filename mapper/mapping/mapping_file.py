@@ -14,6 +14,7 @@ from tilewright.arch.files.source import load_document
 from tilewright.arch.files.toplevel import check_top_level
 from tilewright.arch.names import did_you_mean
 from tilewright.arch.spec.schema import SpecModel, parse
+from tilewright.mapper.grid.schemes.reduction_scheme import REDUCTION
 from tilewright.mapper.mapping.mapping import (
     Compute,
     Mapping,
@@ -25,10 +26,6 @@ from tilewright.mapper.mapping.mapping import (
     Toll,
 )
 from tilewright.mapper.workload.errors import MappingError
-
-_SUM = r"(chain|tree|two_phase(\([1-9][0-9]{0,5}\))?)"
-REDUCTION = rf"^({_SUM}|all_reduce\({_SUM}\))?$"
-"""What `reduction` of a Storage may be."""
 
 
 class _StorageSpec(SpecModel):

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import ceil
+from fractions import Fraction
+from math import ceil, prod
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,6 +18,9 @@ import numpy.typing as npt
 
 from tilewright.mapper.grid.host_streams import HostStream, Lines, place_in_period
 from tilewright.mapper.grid.reductions import Axis, Chain, line_chains
+from tilewright.mapper.grid.schemes.auto_tree import LineCosts
+from tilewright.mapper.grid.schemes.reduction_scheme import Order, ReductionScheme
+from tilewright.mapper.grid.schemes.snake import Snake
 from tilewright.simulator.compile.columns import BANKS
 from tilewright.simulator.lowering.element_program import (
     JOIN,
@@ -59,8 +63,8 @@ def lower_bound(plan: Plan, profile: Profile, works: Works | None = None) -> int
         longest = max(longest, work.total, *streams)
     last = work_of.get(plan.roles[plan.placement[-1, -1]], BodyCycles())
     longest = max(longest, *(_line_end(plan, profile, axis, last) for axis in AXES))
-    if plan.sums.phases:
-        first = work_of[plan.roles[plan.placement[0, 0]]]
+    if plan.sums.group > 1:
+        first = work_of[plan.roles[plan.placement[plan.sums.first]]]
         longest = max(longest, _sums_end(plan, profile, first))
     return ceil(longest - ROUNDING)
 
@@ -70,11 +74,11 @@ def _shown_places(plan: Plan) -> list[tuple[int, int]]:
 
     The first one, and the last one unless the chains of sums count all its work anyway.
     """
-    last = (plan.read.rows - 1, plan.read.columns - 1)
-    has_sums_alone = plan.sums.phases and not plan.read.output.depth
+    first, last = plan.sums.first, (plan.read.rows - 1, plan.read.columns - 1)
+    has_sums_alone = plan.sums.group > 1 and not plan.read.output.depth
     if has_sums_alone and plan.roles[plan.placement[last]].passes is None:
-        return [(0, 0)]
-    return [(0, 0), last]
+        return [first]
+    return [first, last]
 
 
 def _work(plan: Plan, profile: Profile, role: Role, *, last_send: bool = True) -> BodyCycles:
@@ -98,7 +102,8 @@ def _work_before_sums(plan: Plan, profile: Profile, work: BodyCycles) -> BodyCyc
     """
     output = plan.read.output
     if output.depth and any(tensor.buffers == 2 for tensor in plan.read.tensors):
-        return _work(plan, profile, plan.roles[plan.placement[0, 0]], last_send=False)
+        role = plan.roles[plan.placement[plan.sums.first]]
+        return _work(plan, profile, role, last_send=False)
     behind = work.since[f"send {output.name}"] + _operation(plan, profile)
     since = {label: max(0.0, cycles - behind) for label, cycles in work.since.items()}
     return replace(work, total=work.total - behind, since=since)
@@ -196,13 +201,23 @@ def _line_end(plan: Plan, profile: Profile, axis: Axis, last: BodyCycles) -> flo
     streams = [stream for stream in plan.streams if crosses_line(stream.lines, axis)]
     words = sum(stream.words for stream in streams)
     behind = min((last.since.get(f"receive {s.tensor.name}", 0.0) for s in streams), default=0.0)
-    tiles = int((sums.group_columns if axis == "X" else sums.group_rows) > 1)
+    tiles = int(sums_cross((sums.group_columns, sums.group_rows), axis, sums.order))
     if axis == "Y" and sums.exit == "gather":
         tiles += len(sums.head_rows(read.rows)) - 1
     if tiles:
         words, behind = words + tiles * read.visits(read.output) * read.output.values, 0.0
     links = (read.columns if axis == "X" else read.rows) - 1
     return words_end(words, links, profile) + behind
+
+
+def sums_cross(groups: Sequence[int], axis: Axis, order: Order) -> bool:
+    """Return whether the sums of a group come to its last element by a link along an axis.
+
+    `groups`: elements along X and along Y.
+    """
+    if axis == "Y" and order == "snake" and groups[0] > 1:
+        return False
+    return groups[AXES.index(axis)] > 1
 
 
 def words_end(words: int, links: int, profile: Profile) -> float:
@@ -254,20 +269,42 @@ def _group_end(
     ready = np.full((rows.size, columns.size), work.total)
     for stream in plan.streams:
         ready = np.maximum(ready, _behind_streams(plan, profile, stream, places, work))
-    by_column = {int(x): ready[:, n] for n, x in enumerate(columns)}
-    line, operation = _Line(by_column, set(), np.maximum), _operation(plan, profile)
-    for phase in sums.along("X"):
-        line.add_up(phase.chains, operation, profile)
-    head = int(columns[-1])
-    joined = dict(enumerate(line.done[head].tolist()))
-    line = _Line(joined, set(joined) if head in line.received else set())
-    for phase in sums.along("Y"):
-        line.add_up(phase.chains, operation, profile)
-    done = float(max(line.done[y] for y in sums.head_rows(rows.size)))
+    operation = _operation(plan, profile)
+    if sums.snake is not None:
+        done = _snakes_end(ready, sums.snake, operation, profile)
+    else:
+        done = _axes_end(plan, profile, ready, columns.tolist(), operation)
     if not sums.shared:
         return done
     group = sums.group_columns, sums.group_rows
     return done + way_back(group, plan.read.output.values, profile)
+
+
+def _snakes_end(ready: Cycles, snake: Snake, operation: float, profile: Profile) -> float:
+    """Return when chains through neighbouring columns are done; `ready`: the elements."""
+    links = ready.shape[1] * snake.rows - 1 - snake.places
+    later = operation + links * (_hop(profile) + profile.hop_cycles)
+    return float(max((ready[row : row + snake.rows] + later).max()
+                     for row in range(0, ready.shape[0], snake.rows)))  # fmt: skip
+
+
+def _axes_end(
+    plan: Plan, profile: Profile, ready: Cycles, columns: list[int], operation: float
+) -> float:
+    """Return when the chains along the axes are done, those of some columns; `ready`: elements."""
+    sums, rows = plan.sums, list(range(ready.shape[0]))
+    places: dict[Axis, list[int]] = {"X": columns, "Y": rows}
+    heads: dict[Axis, list[int]] = {"X": columns[-1:], "Y": list(sums.head_rows(len(rows)))}
+    done, has_sum = ready, False
+    for axis in sums.axes:
+        begun = dict(zip(places[axis], done.T if axis == "X" else done, strict=True))
+        line = _Line(begun, set(begun) if has_sum else set(), np.maximum)
+        for phase in sums.along(axis):
+            line.add_up(phase.chains, operation, profile)
+        ended = np.stack([line.done[head] for head in heads[axis]])
+        done = ended.T if axis == "X" else ended
+        has_sum = has_sum or heads[axis][0] in line.received
+    return float(done.max())
 
 
 def way_back(groups: Sequence[int], values: int, profile: Profile) -> float:
@@ -283,6 +320,13 @@ def way_back(groups: Sequence[int], values: int, profile: Profile) -> float:
 def _hop(profile: Profile) -> float:
     """Return the cycles of a word from one operation to the next but for the links."""
     return float(profile.dispatch_to_link_cycles + profile.arrival_to_execute_cycles)
+
+
+def line_costs(profile: Profile) -> LineCosts:
+    """Return the costs of reductions on a machine."""
+    launch = profile.descriptor_use_cycles + profile.descriptor_load_cycles
+    word = Fraction(profile.cycles_per_wavelet)
+    return LineCosts(launch, word, ceil(_hop(profile)), profile.hop_cycles)
 
 
 @dataclass(slots=True)
@@ -316,16 +360,20 @@ class _Line:
             self.received.update(others)
 
 
-def sums_cycles(groups: Sequence[int], scheme: str, operation: float, profile: Profile) -> float:
+def sums_cycles(
+    groups: Sequence[int], scheme: ReductionScheme, operation: float, profile: Profile
+) -> float:
     """Return the cycles of a reduction: from a common start until the group's sums are done.
 
-    `groups`: elements that add up, along X and along Y. scheme: of the reduction, chain or tree.
+    `groups`: elements that add up, along X and along Y. scheme: of the reduction.
     `operation`: cycles that it takes to add or to send a tile.
     """
+    if scheme.order == "snake":
+        return operation + (prod(groups) - 1) * (_hop(profile) + profile.hop_cycles)
     done, received = 0.0, False
-    for group in groups:
+    for group in groups if scheme.order == "x_first" else reversed(groups):
         line = _Line(dict.fromkeys(range(group), done), set(range(group)) if received else set())
-        for chains in line_chains(group, scheme):
+        for chains in line_chains(group, scheme.line):
             line.add_up(chains, operation, profile)
         done, received = float(line.done[group - 1]), received or group > 1
     return done

@@ -72,6 +72,8 @@ class Plan:
         """The most additions that a value of the output goes through, for the rounding bound."""
         read = self.read
         local = prod(loop.count for loop in read.time if read.is_reduced(loop.variable))
+        if self.sums.snake is not None:
+            return local + self.sums.group
         chains = (max(len(c.positions) for c in phase.chains) for phase in self.sums.phases)
         return local + sum(chains)
 
@@ -130,6 +132,7 @@ def _text(plan: Plan) -> str:
             f"{read.einsum.name} on {read.columns} x {read.rows} elements, {_types_text(read)}",
             *(_stream_text(stream) for stream in plan.streams),
             *(_phase_text(number, phase) for number, phase in enumerate(plan.sums.phases)),
+            *([f"  sums wind through groups of {plan.sums.group}"] if plan.sums.snake else []),
             f"  results leave: {plan.sums.exit}"
             + (f", shared by {plan.sums.group} elements" if plan.sums.shared else ""),
             *(_memory_text(plan, tensor) for tensor in read.tensors),

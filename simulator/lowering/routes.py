@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 
 from tilewright.mapper.grid.host_streams import HostStream, Integers, host_streams, place_in_period
 from tilewright.mapper.grid.partial_sums import PartialSums
 from tilewright.mapper.grid.reductions import Chain, Phase
+from tilewright.mapper.grid.schemes.snake import Snake
 from tilewright.mapper.grid.space_time import SpaceTime
 from tilewright.simulator.build.program_builder import ProgramBuilder
 from tilewright.simulator.lowering.sum_roles import OUT, SHARE, exit_color, link_color
 from tilewright.simulator.program.routes import Area, CounterFilter, EdgeInput, EdgeOutput
+
+_DIRECTIONS = {(0, 1): ("E", "W"), (0, -1): ("W", "E"), (1, 0): ("S", "N")}
+"""By the step in rows and columns: the side by which a sum leaves, and by which it comes in."""
 
 
 def input_color(tensor: str) -> str:
@@ -110,6 +114,8 @@ def route_sums(builder: ProgramBuilder, read: SpaceTime, sums: PartialSums) -> N
 
     builder: of the program, changed; read: the mapping; sums: how partial sums are added and leave.
     """
+    if sums.snake is not None:
+        _route_snakes(builder, read, sums.snake)
     for number, phase in enumerate(sums.phases):
         links = max(len(chain.positions) - 1 for chain in phase.chains)
         for parity in range(min(2, links)):
@@ -132,6 +138,19 @@ def _route_chain(builder: ProgramBuilder, number: int, phase: Phase, chain: Chai
                 between = _area(phase.axis, lines, start + 1, end - start - 1)
                 builder.route(color, between, rx=origin, tx=goes)
             builder.route(color, _area(phase.axis, lines, end, 1), rx=origin, tx="R")
+
+
+def _route_snakes(builder: ProgramBuilder, read: SpaceTime, snake: Snake) -> None:
+    """Route the sums of each group through its rows, every second one to the west."""
+    colors = [builder.color(link_color(0, parity)) for parity in (0, 1)]
+    firsts = product(range(0, read.rows, snake.rows), range(0, read.columns, snake.columns))
+    for row, column in firsts:
+        for link, (start, end) in enumerate(pairwise(snake.way())):
+            goes, comes = _DIRECTIONS[end[0] - start[0], end[1] - start[1]]
+            sender = Area(row + start[0], column + start[1])
+            builder.route(colors[link % 2], sender, rx="R", tx=goes)
+            receiver = Area(row + end[0], column + end[1])
+            builder.route(colors[link % 2], receiver, rx=comes, tx="R")
 
 
 def _route_share(builder: ProgramBuilder, read: SpaceTime, sums: PartialSums) -> None:

@@ -93,6 +93,8 @@ def roles(columns: int, rows: int, sums: PartialSums) -> tuple[tuple[Role, ...],
 
     columns, rows: of the elements in use; sums: how partial sums are added and leave.
     """
+    if sums.snake is not None:
+        return _snake_roles(columns, rows, sums)
     kinds = _grid_kinds(columns, rows, sums)
     return kinds.roles, kinds.numbers[np.ix_(kinds.rows, kinds.columns)]
 
@@ -144,22 +146,53 @@ def _numbered(kinds: Sequence[_Kind]) -> tuple[list[_Kind], Numbers]:
 
 
 def _role(sums: PartialSums, column: _ColumnKind, row: _RowKind) -> Role:
-    """Return the role of an element of a column and a row."""
-    role = (
-        _joined(sums, column.part, row.part, row.head)
-        if column.is_head
-        else Role(column.part.receives, column.part.send)
-    )
-    if not sums.shared:
-        return role
-    return replace(role, share="send" if column.is_head and row.head is not None else "receive")
+    """Return the role of an element of a column and a row.
+
+    Sums along the second axis run where those along the first one end.
+    """
+    ends = {"X": column.is_head, "Y": row.head is not None}
+    parts = {"X": column.part, "Y": row.part}
+    first, second = (parts[axis] for axis in sums.axes)
+    if not ends[sums.axes[0]]:
+        role = Role(first.receives, first.send)
+    elif second.send is not None:
+        role = Role(first.receives + second.receives, second.send)
+    else:
+        assert row.head is not None
+        role = _finished(sums, first.receives + second.receives, row.head)
+    return _sharing(sums, role, is_head=column.is_head and row.head is not None)
 
 
-def _joined(sums: PartialSums, row_part: _Part, column_part: _Part, head: int | None) -> Role:
-    """Return the role of an element at the end of its row's sums; `head`: number of its result."""
-    receives = row_part.receives + column_part.receives
-    if head is None or column_part.send is not None:
-        return Role(receives, column_part.send)
+def _sharing(sums: PartialSums, role: Role, *, is_head: bool) -> Role:
+    return replace(role, share="send" if is_head else "receive") if sums.shared else role
+
+
+def _snake_roles(columns: int, rows: int, sums: PartialSums) -> tuple[tuple[Role, ...], Numbers]:
+    """Return the roles of chains that wind through groups, as `roles` does."""
+    assert sums.snake is not None
+    tall, wide = sums.group_rows, sums.group_columns
+    kinds = np.where(sums.snake.places, 2 - sums.snake.places % 2, 0)
+    kinds = np.tile(kinds, (rows // tall, columns // wide))
+    kinds[tall - 1 :: tall, wide - 1 :: wide] = 3 + np.arange(rows // tall)[:, None]
+    numbers: dict[Role, int] = {}
+    for place in range(3):
+        numbers[_sharing(sums, _link_role(place), is_head=False)] = place
+    received = (link_color(0, sums.group - 2),)
+    ends = (_finished(sums, received, number) for number in range(rows // tall))
+    by_kind = [0, 1, 2]
+    for role in ends:
+        number = numbers.setdefault(_sharing(sums, role, is_head=True), len(numbers))
+        by_kind.append(number)
+    return tuple(numbers), np.array(by_kind, dtype=np.int32)[kinds]
+
+
+def _link_role(place: int) -> Role:
+    """Return the role of an element at a place of a snake, before its end."""
+    return Role((link_color(0, place - 1),) if place else (), link_color(0, place))
+
+
+def _finished(sums: PartialSums, receives: tuple[str, ...], head: int) -> Role:
+    """Return the role of the last element of a group; `head`: its place among those of a column."""
     if sums.exit == "none":
         return Role(receives)
     if sums.exit != "gather":

@@ -37,7 +37,7 @@ from tilewright.simulator.fast.fast_machine import FastMachine
 from tilewright.simulator.isa.machine_errors import ProgramError, RunStoppedError
 from tilewright.simulator.isa.memo import ValueCache
 from tilewright.simulator.lowering.addresses import NOTHING_KEPT, LeftTensors
-from tilewright.simulator.lowering.cycle_bound import Works, lower_bound
+from tilewright.simulator.lowering.cycle_bound import Works, line_costs, lower_bound
 from tilewright.simulator.lowering.plan import Plan, plan_of, program_of
 from tilewright.simulator.lowering.sum_roles import Role
 from tilewright.simulator.program.program import ElementCode
@@ -119,7 +119,9 @@ class Candidates:
         kept: what other Einsums have left in the elements. Raises InfeasibleMapping if the
         constraints name no rank variable, or no shares obey them.
         """
-        quick = QuickBound(space, flat, settings.profile(space.grid))
+        profile = settings.profile(space.grid)
+        space = replace(space, costs=line_costs(profile))
+        quick = QuickBound(space, flat, profile)
         families, infeasible = [], Counter[str]()
         data = EinsumData(space.einsum, seed=settings.seed)
         result = Candidates(objective, settings, flat, space, kept, data, quick, (), infeasible)

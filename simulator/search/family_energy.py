@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.mapper.grid.grid_mapspace import GridMapspace
-from tilewright.mapper.grid.reductions import line_chains, shared_scheme
+from tilewright.mapper.grid.reductions import line_chains
+from tilewright.mapper.grid.schemes.reduction_scheme import reduction_scheme
 from tilewright.mapper.workload.einsum import TensorAccess
 from tilewright.simulator.search.element_cycles import FamilyTiles
 
@@ -93,13 +94,10 @@ class FamilyEnergy:
         """Return the links that sums and results cross, words times links."""
         columns, rows = tiles.elements
         across, down = tiles.groups
-        lines = rows * (columns // across), (columns // across) * (rows // down)
-        links = sum(
-            number * self._line_hops(group, reduction)
-            for number, group in zip(lines, (across, down), strict=True)
-        )
+        groups = (columns // across) * (rows // down)
+        links = groups * self._group_hops(across, down, reduction)
         if tiles.family.shared:
-            links += (across * down - 1) * lines[1]
+            links += (across * down - 1) * groups
         if not self.space.output_stays and across < columns and down < rows:
             heads = rows // down
             links += (columns // across) * down * (heads * (heads - 1) // 2)
@@ -110,12 +108,19 @@ class FamilyEnergy:
         return tiles.output * (tiles.steps if self._output.tensor in tiles.passing else 1)
 
     @staticmethod
-    def _line_hops(group: int, reduction: str | None) -> int:
-        """Return the links that one word crosses until a line of elements is added up."""
-        if reduction is None or group == 1:
-            return group - 1
-        phases = line_chains(group, shared_scheme(reduction) or reduction)
-        return sum(chain.hops for chains in phases for chain in chains)
+    def _group_hops(across: int, down: int, reduction: str | None) -> int:
+        """Return the links that one word crosses until a group of elements is added up."""
+        scheme = None if reduction is None else reduction_scheme(reduction)
+        if scheme is None or scheme.order == "snake":
+            return across * down - 1
+        hops = (
+            sum(chain.hops for chains in line_chains(group, scheme.line) for chain in chains)
+            for group in (across, down)
+        )
+        along_x, along_y = hops
+        if scheme.order == "y_first":
+            return across * along_y + along_x
+        return down * along_x + along_y
 
     @cached_property
     def _output(self) -> TensorAccess:

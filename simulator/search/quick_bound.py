@@ -8,14 +8,15 @@ family (theory/grid.md §6).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.mapper.grid.grid_mapspace import GridFamily, GridMapspace
 from tilewright.mapper.grid.host_streams import Lines, shared_lines
 from tilewright.mapper.grid.number_types import dtype_of
-from tilewright.mapper.grid.reductions import Axis, shared_scheme
+from tilewright.mapper.grid.reductions import Axis
+from tilewright.mapper.grid.schemes.reduction_scheme import ReductionScheme, reduction_scheme
 from tilewright.mapper.workload.einsum import TensorAccess
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.check.route_check import MAX_STREAM
@@ -23,6 +24,7 @@ from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.lowering.cycle_bound import (
     AXES,
     crosses_line,
+    sums_cross,
     sums_cycles,
     way_back,
     way_in,
@@ -114,61 +116,68 @@ class QuickBound:
         tiles = self._tiles(family)
         if self._words(tiles) > self.free_words:
             raise InfeasibleMapping(f"{self.space.grid.memory.name} of an element is too small")
-        work, last = self._element.work(tiles), self._last_sums(tiles)
+        schemes = self._schemes(family, reduction)
+        work, last = self._element.work(tiles), self._last_sums(tiles, schemes)
         streams = self._streams(family)
         ends = (
             stream.words + stream.way + self._behind(stream.access, tiles, work, last)
             for stream in streams
         )
-        lines = (self._line_end(tiles, axis, streams) for axis in AXES)
+        lines = (self._line_end(tiles, axis, streams, schemes) for axis in AXES)
         main = work + self._element.transfers(tiles, last)
-        sums = work + self._delay(streams) + self._sums_end(tiles, reduction)
+        sums = work + self._delay(streams) + self._sums_end(tiles, schemes)
         return max(main, sums, *ends, *lines)
 
     # -- sums and results ------------------------------------------------------------------
 
-    def _last_sums(self, tiles: FamilyTiles) -> SumCount:
-        """Return how often the last element receives, sends and passes on sums per output tile.
+    def _schemes(self, family: GridFamily, reduction: str | None) -> list[ReductionScheme]:
+        """Return the scheme of a reduction, or for None all that the family's mappings have."""
+        texts = [reduction] if reduction else self.space.reductions(family)
+        return [reduction_scheme(text) for text in texts]
 
-        It receives a sum along each axis with a group; the last one of a column that gathers passes
-        on the results of all others.
+    def _last_sums(self, tiles: FamilyTiles, schemes: Sequence[ReductionScheme]) -> SumCount:
+        """Return what the last element does with each tile of the output at least.
+
+        It receives a sum along each axis with a group, or one of a snake; the last one of a column
+        that gathers passes on the results of all others.
         """
         stays = self.space.output_stays
         columns, rows = tiles.groups
-        received = (columns > 1) + (rows > 1)
+        received = min(
+            sum(sums_cross(tiles.groups, axis, scheme.order) for axis in AXES) for scheme in schemes
+        )
         operations = max(received, not stays) + tiles.family.shared
         heads = tiles.elements[1] // rows
         gathers = not stays and heads > 1 and columns < tiles.elements[0]
         return SumCount(operations, heads - 1 if gathers else 0)
 
-    def _sums_end(self, tiles: FamilyTiles, reduction: str | None) -> float:
-        """Return the cycles in which the sums of a group are done, all elements beginning at once.
+    def _sums_end(self, tiles: FamilyTiles, schemes: Sequence[ReductionScheme]) -> float:
+        """Return the transfers of an element, and the cycles until the sums of its group are done.
 
-        An element's transfers are part of it. A shared result goes all the way back. `reduction`:
-        None for the fastest one.
+        All elements of a group begin at once with the last tile, and follow the fastest scheme. A
+        result that is shared goes all the way back.
         """
         family, element = tiles.family, self._element
         columns, rows = tiles.groups
         if columns * rows == 1:
             return element.transfers(tiles, SumCount(int(not self.space.output_stays)))
         operation = element.load + element.words(tiles.output)
-        end = min(
-            self._sums_cycles(columns, rows, shared_scheme(scheme) or scheme, operation)
-            for scheme in ([reduction] if reduction else self.space.reductions(family))
-        )
+        end = min(self._sums_cycles(columns, rows, scheme, operation) for scheme in schemes)
         if family.shared:
             end += way_back((columns, rows), tiles.output, self.profile)
         return element.transfers(tiles, SumCount(1)) - operation + end
 
-    def _sums_cycles(self, columns: int, rows: int, scheme: str, operation: float) -> float:
-        key = columns, rows, scheme, operation
+    def _sums_cycles(
+        self, columns: int, rows: int, scheme: ReductionScheme, operation: float
+    ) -> float:
+        key = columns, rows, replace(scheme, shared=False), operation
         if key not in self._known_sums:
             cycles = sums_cycles((columns, rows), scheme, operation, self.profile)
             self._known_sums[key] = cycles
         return self._known_sums[key]
 
     @cached_property
-    def _known_sums(self) -> dict[tuple[int, int, str, float], float]:
+    def _known_sums(self) -> dict[tuple[int, int, ReductionScheme, float], float]:
         return {}
 
     # -- streams ---------------------------------------------------------------------------
@@ -189,13 +198,18 @@ class QuickBound:
             behind += element.words(values) * (sums.operations + sums.passed)
         return behind
 
-    def _line_end(self, tiles: FamilyTiles, axis: Axis, streams: Sequence[_Stream]) -> float:
-        """Return the least cycle at which all words have crossed the last link along an axis."""
-        place = AXES.index(axis)
-        group, elements = tiles.groups[place], tiles.elements[place]
-        results = int(group > 1)
+    def _line_end(
+        self,
+        tiles: FamilyTiles,
+        axis: Axis,
+        streams: Sequence[_Stream],
+        schemes: Sequence[ReductionScheme],
+    ) -> float:
+        """Return when all words have come that cross the last link along an axis."""
+        elements = tiles.elements[AXES.index(axis)]
+        results = int(all(sums_cross(tiles.groups, axis, scheme.order) for scheme in schemes))
         if axis == "Y":
-            results += self._last_sums(tiles).passed
+            results += self._last_sums(tiles, schemes).passed
         words = sum(int(s.words) for s in streams if crosses_line(s.lines, axis))
         output = self.space.einsum.outputs[0].tensor
         words += results * tiles.output * (tiles.steps if output in tiles.passing else 1)

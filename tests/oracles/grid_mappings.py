@@ -79,6 +79,8 @@ FORMS: dict[str, str] = {
 }
 """Name and Einsum; the ranks of a variable v are as long as SIZES says."""
 SIZES = {"m": 8, "k": 12, "n": 6, "b": 4, "l": 4, "p": 8, "q": 6, "r": 3, "s": 2, "c": 4, "u": 1}
+LINE_SCHEMES = ("", "chain", "tree", "two_phase", "two_phase(2)", "auto", "auto(9,20,3)")
+SCHEMES = (*LINE_SCHEMES, *(f"y_first({s})" for s in LINE_SCHEMES if s), "snake")
 
 
 @cache
@@ -193,7 +195,7 @@ def _in_time(
     rng: random.Random, einsum: Einsum, tile: dict[str, int], resident: set[str]
 ) -> list[Node]:
     output = einsum.outputs[0].tensor
-    scheme = rng.choice(["", "", "chain", "tree", "two_phase", "two_phase(2)"])
+    scheme = rng.choice(SCHEMES)
     steps = rng.choice([0, 1, 1, 2])
     double = steps == 1 and rng.random() < 0.6
     waiting = list(einsum.tensors)

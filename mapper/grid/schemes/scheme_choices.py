@@ -1,0 +1,50 @@
+"""The schemes of a reduction that a search tries for a group of elements (theory/grid.md §7)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import lru_cache
+from math import isqrt
+from typing import Final
+
+from tilewright.mapper.grid.reductions import line_chains
+from tilewright.mapper.grid.schemes.auto_tree import MOST_ELEMENTS, AdditionCosts
+from tilewright.mapper.grid.schemes.reduction_scheme import ReductionScheme
+
+MOST_WINDING: Final = 4096
+"""Elements of a group that one chain winds through, at most: each takes routes of its own."""
+
+
+@lru_cache(maxsize=4096)
+def schemes_of(groups: tuple[int, int], costs: AdditionCosts) -> list[ReductionScheme]:
+    """Return the schemes for groups of so many elements along X and along Y, in a fixed order.
+
+    `costs`: of the machine for the tiles that are added. Schemes with the same chains as one before
+    them are left out; the axes have an order where both add up.
+    """
+    found, known = list[ReductionScheme](), set[object]()
+    for scheme in _all_schemes(groups, costs):
+        chains = (scheme.order, *(line_chains(group, scheme.line) for group in groups))
+        if chains not in known:
+            known.add(chains)
+            found.append(scheme)
+    return found
+
+
+def _all_schemes(groups: tuple[int, int], costs: AdditionCosts) -> Iterator[ReductionScheme]:
+    lines = [ReductionScheme(line) for line in _lines(max(groups), costs)]
+    yield from lines
+    if min(groups) > 1:
+        yield from (replace(scheme, order="y_first") for scheme in lines)
+        if groups[0] * groups[1] <= MOST_WINDING:
+            yield ReductionScheme("chain", "snake")
+
+
+def _lines(longest: int, costs: AdditionCosts) -> Iterator[str]:
+    yield "chain"
+    yield "tree"
+    for size in sorted({max(2, isqrt(longest)), max(2, isqrt(2 * longest))} - {longest}):
+        yield f"two_phase({size})"
+    if longest <= MOST_ELEMENTS:
+        yield f"auto({costs})"
