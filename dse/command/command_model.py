@@ -220,7 +220,10 @@ def map_command(
 def _with_smaller_memories(
     answer: MappingAnswer, machine: Arch, sizes: tuple[str, ...], options: dict[str, Any]
 ) -> MappingAnswer:
-    """Add what the front says about memories of other sizes, `sizes`: MEMORY=SIZE each."""
+    """Add what the front says about memories of other sizes, `sizes`: MEMORY=SIZE each.
+
+    Raises TilewrightError for a search of one Einsum.
+    """
     if not sizes:
         return answer
     from tilewright.mapper.fronts.what_if import SmallerMemories, in_smaller_memories

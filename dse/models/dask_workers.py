@@ -127,7 +127,10 @@ class DaskWorkers(AbstractContextManager["DaskWorkers"]):
         return sum(self._client.nthreads().values())
 
     def _connect(self) -> None:
-        """Connect to the scheduler, and wait for the first worker."""
+        """Connect to the scheduler, and wait for the first worker.
+
+        Raises WorkerLost if there is none.
+        """
         if self._client is not None:
             with suppress(*_lost_errors()):
                 self._client.close(timeout=1)

@@ -123,7 +123,10 @@ class Workers(AbstractContextManager["Workers"]):
         return answer
 
     def _start_anew(self) -> None:
-        """Start other workers: joblib gives up all of them when one has died."""
+        """Start other workers: joblib gives up all of them when one has died.
+
+        Raises WorkerLost if that does not work.
+        """
         try:
             self._parallel.__exit__(None, None, None)
             self._parallel = _parallel(self._count)

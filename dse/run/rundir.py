@@ -258,7 +258,10 @@ class TrialLog:
 
 
 def _read_trials(path: Path) -> list[tuple[Trial, int]]:
-    """Return each trial with the offset behind its line; a torn last line is left out."""
+    """Return each trial with the offset behind its line; a torn last line is left out.
+
+    Raises SpecError for a damaged line, or a number that does not count up.
+    """
     recorded: list[tuple[Trial, int]] = []
     offset = 0
     lines = path.read_bytes().split(b"\n")

@@ -240,7 +240,10 @@ class _Search:
         return beaten | {k: _with_bounds(attempt, bounds.get(k)) for k, attempt in left.items()}
 
     def _evaluated(self, points: Mapping[str, Point]) -> dict[str, Attempt]:
-        """Return the attempts on designs by key; those that are known come first."""
+        """Return the attempts on designs by key; those that are known come first.
+
+        Raises EnvironmentFailed if no design could be evaluated.
+        """
         attempts = {key: self._known[key] for key in points if key in self._known}
         missing = {key: point for key, point in points.items() if key not in attempts}
         names = list(missing)

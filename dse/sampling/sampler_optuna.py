@@ -116,7 +116,10 @@ class OptunaSampler:
             count += len(batch)
 
     def _propose_again(self, trials: Sequence[Trial]) -> None:
-        """Propose a batch that is known: what a sampler draws decides what it draws later."""
+        """Propose a batch that is known: what a sampler draws decides what it draws later.
+
+        Raises RunError if the sampler proposes other designs than the trials.
+        """
         proposals = self.propose(trials[0].batch, trials[0].number, len(trials))
         choices = [self._space.choice(trial.point) for trial in trials]
         if [proposal.choice for proposal in proposals] != choices:

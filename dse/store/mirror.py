@@ -51,7 +51,10 @@ class Mirror:
     def batch(
         self, trials: Sequence[Trial], seconds: float, sharing: Sharing = NOTHING_SHARED
     ) -> None:
-        """Copy the trials that the mirror does not have yet."""
+        """Copy the trials that the mirror does not have yet.
+
+        If that fails, a note is printed on standard error, and the next batch tries again.
+        """
         del seconds, sharing
         base = next((t.metrics for t in trials[:1] if t.baseline), None)
         try:
@@ -93,12 +96,12 @@ class Together:
     def batch(
         self, trials: Sequence[Trial], seconds: float, sharing: Sharing = NOTHING_SHARED
     ) -> None:
-        """Tell all of a finished batch."""
+        """Tell all watchers of a finished batch."""
         for watcher in self._watchers:
             watcher.batch(trials, seconds, sharing)
 
     def evaluated(self, done: int, count: int) -> None:
-        """Tell all of an evaluation."""
+        """Tell all watchers how many designs of the batch are evaluated."""
         for watcher in self._watchers:
             watcher.evaluated(done, count)
 
@@ -127,7 +130,10 @@ def _opened(spec: StudySpec, target: str, name: str) -> Any:
 
 
 def _with_driver(url: str) -> str:
-    """Return the URL of a database with the driver that is installed; only PostgreSQL has two."""
+    """Return the URL of a database with the driver that is installed; only PostgreSQL has two.
+
+    Raises TilewrightError if that has none.
+    """
     if not url.startswith(_POSTGRESQL):
         return url
     from importlib.util import find_spec

@@ -140,7 +140,10 @@ class StudyReader:
             self._check_finite(inner, (*path, key))
 
     def _check_name(self, name: str) -> None:
-        """A run directory is called after the study: its name must not lead anywhere else."""
+        """A run directory is called after the study: its name must not lead anywhere else.
+
+        Raises SpecError.
+        """
         if not _NAME.fullmatch(name):
             raise SpecError(
                 "the name of a study has at most 100 letters (A-Z, a-z), digits, `_`, `-` and `.`,"
@@ -151,7 +154,10 @@ class StudyReader:
             )
 
     def _arch(self, file: StudyFile, variables: Mapping[str, Value]) -> StudyInput:
-        """Return the architecture, or the machine description of a layout study."""
+        """Return the architecture, or the machine description of a layout study.
+
+        Raises SpecError for variables of a machine description.
+        """
         if file.model not in LAYOUT_MODELS or self._stored:
             return self._source(file.arch, "hardware", variables, "arch")
         from tilewright.mapper.layout.machines.layout_machine import machine_file
@@ -208,7 +214,10 @@ class StudyReader:
         return StudyInput(str(path), {**item.variables, **variables}, values)
 
     def _machine(self, file: StudyFile) -> str:
-        """Return the name of a shipped profile, or the path of a file beside the study."""
+        """Return the name of a shipped profile, or the path of a file beside the study.
+
+        Raises SpecError if there is no such profile.
+        """
         if self._stored or not file.machine.endswith((".yaml", ".yml")):
             return file.machine
         path = self._base / file.machine
@@ -301,7 +310,10 @@ class StudyReader:
         check_names(name, known, where)
 
     def _migration(self, file: StudyFile, sampler: str, each: int) -> int:
-        """Return the designs that an island tries between two exchanges; 0 without islands."""
+        """Return the designs that an island tries between two exchanges; 0 without islands.
+
+        Raises SpecError if islands would all try the same designs, or there is one island.
+        """
         search = file.search
         if search.islands == 1:
             if search.migration is not None:

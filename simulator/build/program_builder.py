@@ -200,7 +200,10 @@ class ProgramBuilder:
 
 
 def _checked_port(port: P, kind: type[P]) -> P:
-    """Return an edge port, which must be of a kind."""
+    """Return an edge port, which must be of a kind.
+
+    Raises ProgramError for something else.
+    """
     if not isinstance(port, kind):
         raise ProgramError(
             "this is no port at the border", value=port, instead=f"{kind.__name__}(...)"

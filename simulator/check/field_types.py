@@ -104,7 +104,10 @@ def _union_members(hint: Any) -> tuple[Any, ...]:
 
 
 def _parts(value: Any, hint: Any, place: str) -> list[Any]:
-    """Return the dataclasses of a field's value, which are to be looked at, too."""
+    """Return the dataclasses of a field's value, which are to be looked at, too.
+
+    Raises ProgramError, which begins with `place`, for a value of a wrong type.
+    """
     kinds = _types(hint)
     if type(value) in kinds and is_dataclass(value):
         return [value]

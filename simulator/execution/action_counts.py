@@ -42,7 +42,10 @@ def count_actions(plan: Plan, counters: Counts) -> dict[str, int]:
 
 
 def _border_words(plan: Plan, counters: Counts) -> dict[str, int]:
-    """Words over the border by tensor; the machine's own counter must agree with the streams."""
+    """Words over the border by tensor; the machine's own counter must agree with the streams.
+
+    Raises WrongResult if it does not.
+    """
     words = {stream.tensor.name: stream.number * stream.words for stream in plan.streams}
     if sum(words.values()) != counters.edge_in_words:
         raise WrongResult(

@@ -230,7 +230,10 @@ def _run(request: RunRequest, options: RunOptions) -> _EinsumRun:
 
 
 def _trace_by_engine(request: RunRequest, options: RunOptions, cycles: int) -> Trace:
-    """Run a program once more for its trace; it must take the cycles that are known."""
+    """Run a program once more for its trace; it must take the cycles that are known.
+
+    Raises WrongResult if it takes others.
+    """
     run = _run_engine(request, options)
     if run.cycles != cycles:
         raise WrongResult(
@@ -280,7 +283,10 @@ def execute_einsum(
 
 
 def _checked(read: SpaceTime, tensor: str, values: AnyArray) -> AnyArray:
-    """Return given values in the number type of the elements, cut to what the Einsum reads."""
+    """Return given values in the number type of the elements, cut to what the Einsum reads.
+
+    Raises InputDataError for another shape.
+    """
     shape = operand_shape(read.workload_einsum, tensor)
     array = np.asarray(values)
     fits = array.ndim == len(shape) and all(

@@ -176,7 +176,10 @@ class Exchange:
     def _exchange(
         self, read: SpaceTime, tensor: HeldTensor, taken: list[Taken]
     ) -> tuple[ExchangeExecution, int]:
-        """Run the exchange that brings a tensor to an Einsum; return it and the new address."""
+        """Run the exchange that brings a tensor to an Einsum; return it and the new address.
+
+        Raises InfeasibleMapping if there is none.
+        """
         kept = self.tensors[tensor.name]
         profile = self.settings.profile(read.grid)
         offset = bank_offsets(self.workload)[tensor.name]

@@ -151,7 +151,10 @@ class _LineWalker(ScriptWalker):
         self.rows.append(head + [number for column in columns for number in column])
 
     def _scalar_of(self, row: list[int]) -> tuple[int, int]:
-        """Return (bits, 0) of an operation's scalar, or (address in memory, words per value)."""
+        """Return (bits, 0) of an operation's scalar, or (address in memory, words per value).
+
+        Raises NotCovered for a scalar that is a value of counters.
+        """
         operand = row[at.O_SCALAR_ROW]
         if operand < 0:
             return row[at.O_SCALAR], 0

@@ -136,7 +136,10 @@ def _down(network: FifoNetwork, division: Division, node: Bools) -> Ints:
 
 
 def _parents(network: FifoNetwork, division: Division) -> Ints:
-    """Return the FIFO that feeds each FIFO, -1 for none."""
+    """Return the FIFO that feeds each FIFO, -1 for none.
+
+    Raises NotCovered for a router that takes one color from two sides.
+    """
     fifo, size = network.fifo, network.kind.size
     used = (np.arange(5) < fifo[:, at.F_SUCCESSORS, None]) & division.fifos[:, None]
     targets = fifo[:, at.F_NEXT : at.F_NEXT + 5][used]

@@ -191,7 +191,10 @@ class _Wiring:
                 self.target[elements, queue.id] = self.first[queue.color][elements]
 
     def _take(self, elements: Ints, slot: int, color: str, taken: int) -> None:
-        """Connect the queue of some elements with the streams that it gets."""
+        """Connect the queue of some elements with the streams that it gets.
+
+        Raises NotCovered if numbers of words sent and taken differ.
+        """
         streams = self.streams[color]
         root = streams.root[elements]
         counter = streams.filters[elements]
@@ -243,7 +246,10 @@ class _Wiring:
         return data
 
     def edge_values(self, data: at.Memory) -> dict[str, Values]:
-        """Return the values that left, by port; data: the words of all streams."""
+        """Return the values that left, by port; data: the words of all streams.
+
+        Raises NotCovered if words sent and words that leave differ in number.
+        """
         values = {}
         for port in self.program.edge_outputs:
             root = self.streams[port.color].root[self._border(port)]
@@ -333,7 +339,10 @@ class _MemoryTables:
 
 
 def _only_buffer(program: Program, name: str) -> Buffer:
-    """Return the buffer of a name, which must be the same in all codes."""
+    """Return the buffer of a name, which must be the same in all codes.
+
+    Raises NotCovered if it is not.
+    """
     buffers = {code.buffer(name) for code in program.codes}
     buffer = buffers.pop()
     if buffers or buffer is None:

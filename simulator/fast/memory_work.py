@@ -398,7 +398,10 @@ def _map_cycles(code: CodeWords, rows: list[int], body: int) -> tuple[int, int]:
 
 
 def _lengths(code: CodeWords, op: int) -> list[int]:
-    """Return the lengths of a map's operands that can end it."""
+    """Return the lengths of a map's operands that can end it.
+
+    Raises NotCovered for an operand that is a queue or a register.
+    """
     lengths = []
     for place, row in enumerate(code.row(op + at.O_OPERANDS, 3)):
         if row < 0:

@@ -96,7 +96,10 @@ def run_on_registers(code: CodeWords, op: int, registers: Mapping[int, HeldVecto
 def _held(
     code: CodeWords, op: int, registers: Mapping[int, HeldVector]
 ) -> tuple[HeldVector | None, ...]:
-    """Return the vectors that the registers of destination and sources hold, None for a scalar."""
+    """Return the vectors that the registers of destination and sources hold, None for a scalar.
+
+    Raises NotCovered for other operands.
+    """
     held: list[HeldVector | None] = []
     for row in code.row(op + at.O_OPERANDS, 3):
         if row < 0:

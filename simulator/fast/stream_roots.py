@@ -80,7 +80,10 @@ def _plain(counter: object) -> CounterFilter:
 
 
 def _roots(side: Ints) -> Ints:
-    """Return the element at the root of each element's stream, by doubling steps."""
+    """Return the element at the root of each element's stream, by doubling steps.
+
+    Raises NotCovered for a route that leads back to itself.
+    """
     height, width = side.shape
     parent = np.arange(side.size, dtype=np.int64).reshape(side.shape)
     inner = parent.copy()

@@ -235,7 +235,10 @@ def _scalar_operations(instruction: Map, dest: str) -> list[Compute]:
 
 
 def _dtype(code: ElementCode, operand: Operand, place: str) -> str | None:
-    """Return the dtype of an operand's buffer, None for a queue."""
+    """Return the dtype of an operand's buffer, None for a queue.
+
+    Raises ProgramError for a register that holds several dtypes.
+    """
     if not isinstance(operand, Register):
         buffer = resolve_operand(code, operand, place).buffer
         return None if buffer is None else buffer.dtype

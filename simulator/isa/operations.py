@@ -117,7 +117,10 @@ def _rows() -> tuple[Operation, ...]:
 
 
 def _mixed_rows(first: int) -> tuple[Operation, ...]:
-    """Return operations whose operands differ in type; @as truncates to zero (wafer.md §6.1)."""
+    """Return the operations whose operands differ in type (wafer.md §6.1).
+
+    first: code of the first one. Conversions to integers truncate towards zero, as @as does.
+    """
     h, s, x = ("f16",), ("f32",), ("i16", "u16")
     unary: tuple[str, ...] = ("DD", "Dv")
     to_int = (*unary, "pv")

@@ -99,7 +99,10 @@ def _resolve(code: ElementCode, task: str, op: DsdOperation) -> ResolvedOperatio
 def _dropped(
     op: DsdOperation, operand: ResolvedOperand, place: str
 ) -> tuple[ResolvedOperand, tuple[ResolvedOperand, ...]]:
-    """Return a nameless destination, and the operand of @dfilt as its source."""
+    """Return a nameless destination, and the operand of @dfilt as its source.
+
+    Raises ProgramError for another operand, or settings that it cannot have.
+    """
     fabric = isinstance(operand.dsd, Fabin)
     register = operand.register is not None and operand.register.file == "src1"
     if not fabric and not register:
@@ -230,7 +233,10 @@ def _check_dtypes(operation: Operation, operands: tuple[ResolvedOperand, ...], p
 
 
 def _extent(dest: ResolvedOperand, sources: tuple[ResolvedOperand, ...], place: str) -> int:
-    """Return the elements of an operation, 0 if they are known at run time only."""
+    """Return the elements of an operation, 0 if they are known at run time only.
+
+    Raises ProgramError if they differ from operand to operand.
+    """
     operands = (dest, *sources)
     extents = _fixed_extents(operands)
     if not extents:

@@ -123,10 +123,7 @@ class MachineState:
         self._capacity = np.repeat(capacity, capacity)
 
     def kept(self, numbers: int, least: int) -> int:
-        """Return how many snapshots have so many numbers together, at least `least`.
-
-        numbers: the most int64 that the snapshots may hold.
-        """
+        """Return how many snapshots can be kept in `numbers` int64, but at least `least`."""
         parts = self.parts
         of_state = self.places.size + self._fifo.size + 2 * parts.variable.rows + parts.runs.rows
         return max(least, numbers // max(1, of_state))

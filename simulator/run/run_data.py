@@ -172,7 +172,10 @@ def _mark_data(
 def _fill_edges(
     compiled: CompiledProgram, store: at.Table, edges: dict[str, npt.ArrayLike]
 ) -> None:
-    """Write the wavelets of the edge inputs with the cycles from which on they may enter."""
+    """Write the wavelets of the edge inputs with the cycles from which on they may enter.
+
+    Raises InputDataError for an unknown edge input, and for one without data.
+    """
     program, fifo = compiled.program, compiled.parts.fifo.view(store)
     for port, fifos in zip(program.edge_inputs, compiled.network.edge_inputs, strict=True):
         if port.name not in edges:

@@ -158,7 +158,10 @@ def _search(
     *,
     exchanges: bool,
 ) -> tuple[Cascade, OptionPath, float]:
-    """Return the options of all Einsums, the best path through them, and the bound of all paths."""
+    """Return the options of all Einsums, the best path through them, and the bound of all paths.
+
+    Raises NoFeasibleMapping if an Einsum fits no element.
+    """
     limits = request.limits(len(workload.einsums))
     cascade = cascade_of(arch, workload, request, exchanges=exchanges)
     path, bound = search_cascade(cascade, limits, on_progress)

@@ -97,7 +97,8 @@ class _PathWalk:
     def _least(self, limit: float, *, reshards: bool) -> OptionPath | None:
         """Return the path with the least bound below a limit, None if there is none.
 
-        Its exchanges are found first if that does not go on.
+        The exchanges of this path are found, which may raise its bound; then the least path is
+        looked for again, a limited number of times.
         """
         for _ in range(MOST_FOUND):
             least = self.cascade.best_path("bound", reshards=reshards, limit=limit)

@@ -216,7 +216,11 @@ class QuickBound:
         return words_end(words, elements - 1, self.profile)
 
     def _delay(self, streams: Sequence[_Stream]) -> float:
-        """Return the cycles that all elements of the last group wait for their first tiles."""
+        """Return the cycles by which the last group's work is late, as its first tiles come late.
+
+        That is the arrival of the last of them, less the cycles in which an element receives them
+        all.
+        """
         element = self._element
         receiving = sum(element.load + element.words(stream.values) for stream in streams)
         begun = (stream.way_to_group + element.words(stream.values) for stream in streams)

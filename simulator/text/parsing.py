@@ -150,7 +150,10 @@ def _place(reader: Reader, line: Line, declarations: _Declarations) -> None:
 def _fill(
     line: Line, column: int, placement: npt.NDArray[np.int32], area: Area, number: int
 ) -> None:
-    """Write a code's number into an area; twice the same element is an error."""
+    """Write a code's number into an area; twice the same element is an error.
+
+    The error is a ProgramError with the column.
+    """
     rows = slice(area.row, area.row + area.height)
     cells = placement[rows, area.column : area.column + area.width]
     if (cells >= 0).any():

@@ -94,7 +94,10 @@ def _program_text(path: Path) -> str:
 
 
 def _first_block(path: Path, lines: list[str]) -> str:
-    """Return the first block of text of a page, with an empty line for each line above it."""
+    """Return the first block of text of a page, with an empty line for each line above it.
+
+    Raises InputDataError for a page without a block.
+    """
     from tilewright.simulator.isa.machine_errors import InputDataError
 
     fences = [i for i, line in enumerate(lines) if line.startswith("```")]

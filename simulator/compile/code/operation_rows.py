@@ -175,7 +175,10 @@ class OperationRows:
         return number
 
     def _point(self, row: Row, operand: ResolvedOperand) -> None:
-        """Let an operand begin at the address that a counter holds, inside the code's arrays."""
+        """Let an operand begin at the address that a counter holds, inside the code's arrays.
+
+        Raises ProgramError if the address is a sum of more than four counters.
+        """
         if row[at.D_TERMS] == at.MAX_TERMS:
             raise ProgramError(
                 f"code {self._code.name}: an offset and a pointer add up more than four variables",
@@ -207,7 +210,10 @@ class OperationRows:
                 row[column] = self.operand(ResolvedOperand("v", offset=index, is_counter=True))
 
     def _set_terms(self, row: Row, operand: ResolvedOperand, unit: int) -> None:
-        """Set the counters that an operand's offset (or value) adds up, in words of `unit`."""
+        """Set the counters that an operand's offset (or value) adds up, in words of `unit`.
+
+        Raises ProgramError for more than four counters.
+        """
         if len(operand.offset.terms) > at.MAX_TERMS:
             raise ProgramError(
                 f"code {self._code.name}: an offset has more than four variables",
@@ -242,7 +248,10 @@ class OperationRows:
         return number
 
     def _thread(self, resolved: ResolvedOperation, place: str) -> int:
-        """Return the thread row of an asynchronous operation."""
+        """Return the thread row of an asynchronous operation.
+
+        Raises ProgramError for a microthread that the machine does not have, or names by the queue.
+        """
         profile = self._compiled_for.profile
         queue = _first_queue(resolved, place)
         chosen = microthread_of(self._code, resolved)
@@ -261,7 +270,10 @@ class OperationRows:
 
 
 def _first_queue(resolved: ResolvedOperation, place: str) -> int:
-    """Return the queue of the first fabric operand: it names the microthread on WSE-2."""
+    """Return the queue of the first fabric operand: it names the microthread on WSE-2.
+
+    Raises ProgramError if there is none.
+    """
     for operand in resolved.operands:
         if isinstance(operand.dsd, Fabin | Fabout):
             return operand.dsd.queue

@@ -57,7 +57,10 @@ def check_priorities(code: ElementCode, profile: Profile) -> None:
 
 
 def _given(code: ElementCode) -> Iterator[tuple[str, str, bool]]:
-    """Yield (place, priority, whether the place is a descriptor)."""
+    """Yield (place, priority, whether the place is a descriptor).
+
+    Raises ProgramError for an output queue or a synchronous operation that has one.
+    """
     for dsd in code.dsds:
         if isinstance(dsd, Fabin | Fabout | Fifo) and dsd.priority:
             yield f"code {code.name}, DSD {dsd.name}", dsd.priority, True

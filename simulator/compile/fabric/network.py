@@ -258,6 +258,7 @@ class _NetworkCompiler:
         """Add the FIFOs of an output queue, which feed the routers of its elements.
 
         place: numbers of the code and of the slot; latency: cycles from the queue to the router.
+        Raises ProgramError if a router has no route from the queue.
         """
         number, slot = place
         layout, queue = self.layouts[number], slot - at.OUTPUT_SLOT
@@ -329,7 +330,8 @@ class _NetworkCompiler:
     ) -> None:
         """Connect the routers that send by a port to their neighbours or to edge outputs.
 
-        senders_by: their buffers, and the elements of these.
+        senders_by: their buffers, and the elements of these. Raises ProgramError if nobody takes
+        what is sent.
         """
         name, (sources, places) = color.name, senders_by
         row = places // self.shape[1] + STEP[port][0]
@@ -385,7 +387,10 @@ class _NetworkCompiler:
         self._feed(fifos, takers, places, np.array(links, dtype=np.int64))
 
     def _border_link(self, place: int, port: EdgeInput) -> int:
-        """Return the link by which edge inputs enter at a place; all colors share it."""
+        """Return the link by which edge inputs enter at a place; all colors share it.
+
+        Raises ProgramError if two edge inputs bring one color there.
+        """
         if (place, port.side, port.color) in self.entered:
             raise ProgramError(
                 f"edge port {port.name}: two edge inputs bring color {port.color} from "
