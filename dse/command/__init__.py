@@ -1,4 +1,4 @@
-"""The command line."""
+"""The command line `tilewright`: one file per command or group of commands."""
 
 from __future__ import annotations
 

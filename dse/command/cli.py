@@ -1,4 +1,4 @@
-"""The command `tilewright`."""
+"""The command `tilewright`: its main function, and the list of all commands."""
 
 from __future__ import annotations
 

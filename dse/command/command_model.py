@@ -1,4 +1,4 @@
-"""Commands on one design: evaluate a mapping, find the best mapping."""
+"""The commands `tilewright evaluate` and `tilewright map`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The answer of `tilewright map`."""
+"""The answer of `tilewright map`: as text, as JSON, and as a mapping file."""
 
 from __future__ import annotations
 

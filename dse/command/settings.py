@@ -1,4 +1,4 @@
-"""Names given with --set must mean something: a misspelt variable would answer another question."""
+"""Check that each name given with --set is a variable or a field of some file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Write the trials of a run as a table: CSV, JSON lines of one document, or Parquet."""
+"""Write the trials of a run as a table: CSV, JSON or Parquet."""
 
 from __future__ import annotations
 

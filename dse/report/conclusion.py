@@ -1,4 +1,4 @@
-"""The answer of a study in words and numbers."""
+"""The answer of a study in words and numbers: the best designs beside the reference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The environment in which the pages are rendered."""
+"""The Jinja2 environment in which all pages are rendered."""
 
 from __future__ import annotations
 

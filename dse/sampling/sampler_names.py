@@ -1,4 +1,4 @@
-"""The names of samplers, and what each of them needs."""
+"""The names of samplers, and checks of what each of them needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The samplers by name."""
+"""Make the sampler that a study names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run that goes on otherwise than it began: more trials, more values, another sampler, retries.
+"""Extend a run: more trials, more values of knobs, another sampler, failed trials once more.
 
 What was tried stays, with its numbers. `env.json` keeps each change with the number of the first
 batch after it.

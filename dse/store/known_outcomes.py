@@ -1,4 +1,4 @@
-"""Outcomes that need no evaluation: of earlier trials, of another run, of a batch that was cut.
+"""Outcomes that need no evaluation: of earlier trials, of another run, of an interrupted batch.
 
 An outcome is known by the key of its design, a hash over all that it depends on. What a run
 evaluates of its present batch goes to `pending.jsonl` at once, so that a kill loses only what was

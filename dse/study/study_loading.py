@@ -1,4 +1,4 @@
-"""Load a study file."""
+"""Load a study file: with --set from the command line, or from a run directory."""
 
 from __future__ import annotations
 

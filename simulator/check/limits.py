@@ -1,4 +1,4 @@
-"""Greatest numbers of programs, and the errors that all checks share."""
+"""The greatest numbers that a program may have, and the errors that all checks share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns of the engine's rows.
+"""Columns of the engine's tables, and the numbers of opcodes, states, errors and features.
 
 The engine works on one int64 array, the store: a row is a piece of it, named by the address of
 its first column, so that `store[queue + F_COUNT]` is a queue's count. One array and plain

@@ -1,4 +1,4 @@
-"""The table of all kinds of descriptors."""
+"""The table of all kinds of descriptors: a new kind is a file of this folder and an entry here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The graph of waits as an SVG: boxes one under the other, a lane at their right per target.
+"""The graph of waits as an SVG: boxes one below the other, and lines in lanes at their right.
 
 What is waited for stands in the box of who waits, so no label meets another; a line leaves at its
 row, goes along the lane of its target and ends there. Lanes whose spans do not meet share a place.

@@ -1,4 +1,4 @@
-"""Wavelets and emptied queues that start tasks.
+"""Tasks that are started by wavelets at the heads of input queues, or by emptied queues.
 
 A data wavelet at the head of an input queue starts the queue's data task, a control wavelet the
 task of its entry; a task may also wait until a queue is empty.

@@ -1,4 +1,4 @@
-"""One processing element in one cycle: its main thread, then one value of one DSD operation.
+"""One processing element in one cycle: the next task, its main thread, one value of a DSD.
 
 The datapath serves at most one wavelet operation per cycle; ready microthreads take turns
 (engines.md §1). An operation on memory alone keeps the main thread busy and leaves that slot to the

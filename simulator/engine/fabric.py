@@ -1,4 +1,4 @@
-"""Queues, routers and the time wheel: one wavelet per link and cycle; a full queue blocks.
+"""Queues, routers, links with their arbiter, the time wheel; a full queue blocks its sender.
 
 Every decision in cycle t reads only the state at the start of the cycle: an entry pushed in t
 moves in t+1 at the earliest, and a slot freed in t is free from t+1 on (`F_CREDIT`). So the

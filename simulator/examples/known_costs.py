@@ -1,4 +1,4 @@
-"""Small programs whose cost is known, for the validation page, benchmarks and tests."""
+"""Small programs of known cost: chain and two-phase sums, messages, relays, one operation."""
 
 from __future__ import annotations
 

@@ -149,10 +149,7 @@ class ScriptWalker:
     # -- tasks -----------------------------------------------------------------------------
 
     def _next_task(self) -> int | None:
-        """Return the only task that can be next, after waiting for the ends that start it.
-
-        None if no task is left. Raises NotCovered if the order of tasks depends on times.
-        """
+        """Return the only task that can be next, or None; NotCovered if that depends on times."""
         activating = self._tasks_with(at.ACTIVATE)
         unblocking = self._tasks_with(at.UNBLOCK)
         able = self._able_tasks(activating, unblocking)
@@ -204,10 +201,7 @@ class ScriptWalker:
         state.blocked &= ~(1 << task)
 
     def _task(self, task: int) -> None:
-        """Walk the instructions of a task.
-
-        Raises TooManySteps.
-        """
+        """Walk the instructions of a task; raises TooManySteps."""
         self.tasks.append(task)
         self._cycles(
             self.store.header[at.K_SWITCH]
@@ -227,10 +221,7 @@ class ScriptWalker:
     # -- instructions ----------------------------------------------------------------------
 
     def _instruction(self, pc: int) -> int:
-        """Walk one instruction, or a whole loop over memory; return the next one's address.
-
-        Raises NotCovered for an instruction of another kind.
-        """
+        """Walk an instruction or a whole loop over memory; return the next address; NotCovered."""
         store = self.store
         instruction = CodeInstruction(*store.row(pc, at.I_WIDTH))
         code, first, second, _ = instruction
@@ -281,10 +272,7 @@ class ScriptWalker:
         return pc + at.I_WIDTH
 
     def _control(self, code: int, task: int) -> None:
-        """Activate, block or unblock a task.
-
-        Raises NotCovered if times decide whether the task runs once or twice.
-        """
+        """Activate, block or unblock a task; NotCovered if the effect depends on times."""
         state = self.state
         actions = list(state.pending.values())
         if code == at.I_ACTIVATE:

@@ -1,4 +1,4 @@
-"""Answers about the last few frozen objects, told apart by identity or by value."""
+"""Caches of results about frozen objects, found by identity or by value."""
 
 from __future__ import annotations
 

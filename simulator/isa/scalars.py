@@ -1,4 +1,4 @@
-"""The operations of scalar instructions; codes are stable numbers."""
+"""The table of operations of scalar instructions; codes are stable numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bits of control wavelets.
+"""The bits of control wavelets: data, entry of a control task, commands to router switches.
 
 Data in bits 0-15, the entry of a control task in bits 16-21, then eight commands of three bits:
 opcode, and a bit that keeps the wavelet from the element of the router that acts on the command.

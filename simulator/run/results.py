@@ -1,4 +1,4 @@
-"""From the engine's final tables to a `RunResult`."""
+"""Collect the result of a run: from the engine's final tables to a `RunResult`."""
 
 from __future__ import annotations
 
