@@ -97,6 +97,7 @@ PARTS: list[Part] = [
             "agreement/test_grid_executed.py",
             "agreement/test_grid_values.py",
             "agreement/test_reduction_schemes.py",
+            "agreement/test_shifted_mappings.py",
         ),
     ),
     Part("one Einsum by brute force", ("agreement/test_search_brute_force.py",), 8),

@@ -11,6 +11,7 @@ from tilewright.mapper.workload.errors import InfeasibleMapping
 
 FREE = "free"
 WEIGHTS = ("resident", "streamed")
+MOVEMENTS = ("broadcast", "shift")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +22,8 @@ class GridConstraints:
     `+` if there are several ("m+k"); "none": the axis has one working element. `reduction`: how
     partial sums are added over elements. `tile`: rank variable of the loop in time above the tiles
     that pass; "none": whole shares. `buffers`: 1, or 2 to overlap transfers with work. `weights`:
-    persistent inputs are resident, or streamed from outside.
+    persistent inputs are resident, or streamed from outside. `movement`: tiles of inputs are
+    broadcast to the elements that need them, or shift round rings of elements.
     """
 
     x: str = FREE
@@ -30,6 +32,7 @@ class GridConstraints:
     tile: str = FREE
     buffers: int | str = FREE
     weights: str = FREE
+    movement: str = FREE
 
     @classmethod
     def of(cls, choices: Dict[str, str | int]) -> GridConstraints:
@@ -50,6 +53,7 @@ class GridConstraints:
             raise no_scheme(wanted.reduction)
         _allowed("buffers", wanted.buffers, (FREE, 1, 2))
         _allowed("weights", wanted.weights, (FREE, *WEIGHTS))
+        _allowed("movement", wanted.movement, (FREE, *MOVEMENTS))
         return wanted
 
     def check(self, einsum: Einsum) -> None:

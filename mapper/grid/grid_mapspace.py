@@ -1,8 +1,8 @@
 """The mappings of one Einsum that a search on a grid of elements looks at (theory/grid.md §7).
 
 They are shares of rank variables over the axes, at most one loop in time above the tiles, one or
-two buffers, resident or streamed weights, the tensor whose values the engine takes from its
-register, and the scheme of the reduction.
+two buffers, resident or streamed weights, tiles that go round rings, the tensor whose values the
+engine takes from its register, and the scheme of the reduction.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from tilewright.mapper.grid.grid_shares import (
     padded_sizes,
 )
 from tilewright.mapper.grid.number_types import joins_over_elements
+from tilewright.mapper.grid.reductions import Axis
+from tilewright.mapper.grid.rings.ring_options import RingQuestion, ring_options
 from tilewright.mapper.grid.schemes.auto_tree import PUBLISHED_COSTS, LineCosts
 from tilewright.mapper.grid.schemes.reduction_scheme import reduction_scheme
 from tilewright.mapper.grid.schemes.scheme_choices import schemes_of
@@ -48,7 +50,8 @@ class GridFamily:
     `shares`: how elements divide the iteration space, in the order of the loops. `tile`: None for
     whole shares. `resident`: inputs that the elements hold before the run. `scalar`: the input in
     the engine's register, None for none. `buffers`: 1, or 2 for each tensor that passes in tiles.
-    `shared`: whether all elements that add up a tile of the output get the result.
+    `shared`: whether all elements that add up a tile of the output get the result. `shifts`: the
+    inputs whose tiles go round rings, each with the axis.
     """
 
     shares: tuple[Share, ...]
@@ -57,6 +60,12 @@ class GridFamily:
     scalar: str | None
     buffers: int
     shared: bool = False
+    shifts: tuple[tuple[str, Axis], ...] = ()
+
+    @property
+    def shifted(self) -> frozenset[str]:
+        """The inputs whose tiles go round rings."""
+        return frozenset(tensor for tensor, _ in self.shifts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +106,8 @@ class GridMapspace:
             ):
                 for buffers in self._buffers(tile, resident):
                     yield GridFamily(shares, tile, resident, scalar, buffers, shared)
+                for shifts in self._shifts(shares, tile, resident):
+                    yield GridFamily(shares, tile, resident, scalar, 2, shared, shifts)
 
     def members(self, family: GridFamily) -> list[GridChoice]:
         """Return the choices of a family, in a fixed order."""
@@ -184,10 +195,30 @@ class GridMapspace:
     def _buffers(self, tile: TimeTile | None, resident: frozenset[str]) -> list[int]:
         """Return the allowed numbers of buffers; tiles that do not pass are no choice."""
         if tile is None:
-            return [1] if self.constraints.buffers != 2 else []
+            is_allowed = self.constraints.buffers != 2 and self.constraints.movement != "shift"
+            return [1] if is_allowed else []
+        if not self.constraints.allows("movement", "broadcast"):
+            return []
         if not self.passing(tile, resident):
             return []
         return [number for number in (1, 2) if self.constraints.allows("buffers", number)]
+
+    def _shifts(
+        self, shares: tuple[Share, ...], tile: TimeTile | None, resident: frozenset[str]
+    ) -> Iterator[tuple[tuple[str, Axis], ...]]:
+        """Yield the ways in which tiles of inputs go round rings."""
+        constraints = self.constraints
+        if tile is None or not constraints.allows("movement", "shift") or constraints.buffers == 1:
+            return
+        if self._is_reduced(tile.variable):
+            steps = local_sizes(self.einsum, shares)[tile.variable] // tile.size
+            yield from ring_options(
+                RingQuestion(self.einsum, shares, tile.variable, steps, resident, self.staying)
+            )
+
+    def passing_tensors(self, family: GridFamily) -> tuple[str, ...]:
+        """Return the tensors of which elements work on another part in each turn of the loop."""
+        return self.passing(family.tile, family.resident - family.shifted)
 
     def passing(self, tile: TimeTile | None, resident: frozenset[str]) -> tuple[str, ...]:
         """Return the tensors of which a part passes in each turn of the loop in time."""
@@ -250,7 +281,7 @@ class GridMapspace:
 
     def _memory(self, choice: GridChoice) -> Iterator[Node]:
         tile = choice.family.tile
-        passing = self.passing(tile, choice.family.resident)
+        passing = self.passing_tensors(choice.family)
         yield from self._storages(choice, [t for t in self._names() if t not in passing], 1)
         if tile is not None:
             yield Temporal(tile.variable, tile.size)
@@ -263,9 +294,13 @@ class GridMapspace:
 
     def _storages(self, choice: GridChoice, names: list[str], buffers: int) -> Iterator[Node]:
         output, memory = self.einsum.outputs[0].tensor, self.grid.memory.name
-        inputs = tuple(name for name in names if name != output)
+        shifts = dict(choice.family.shifts) if buffers == 2 else {}
+        inputs = tuple(name for name in names if name != output and name not in shifts)
         if inputs:
             yield Storage(inputs, memory, buffers=buffers)
+        for name, axis in shifts.items():
+            dim = self.grid.dims[0 if axis == "X" else 1]
+            yield Storage((name,), memory, buffers=buffers, shift=dim)
         if output in names:
             scheme = "" if choice.reduction == "chain" else choice.reduction
             yield Storage((output,), memory, buffers=buffers, reduction=scheme)

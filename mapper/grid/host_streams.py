@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.mapper.grid.reductions import Axis
-from tilewright.mapper.grid.space_time import HeldTensor, SpaceTime
+from tilewright.mapper.grid.space_time import HeldTensor, SpaceLoop, SpaceTime
 
 Lines = Literal["rows", "columns", "whole"]
 Integers = npt.NDArray[np.int64]
@@ -27,7 +27,8 @@ class HostStream:
 
     `lines`: the elements that share a stream: each row, each column, or the whole grid. `number`:
     how many streams there are. `tiles`: different tiles of a period, one for each group of elements
-    of the line. `periods`: how often that repeats, once for each tile that passes an element.
+    of the line. `periods`: how often that repeats, once for each tile that passes an element, but
+    once for tiles that then shift.
     `values`: of one tile. `hops`: links that each word crosses.
     """
 
@@ -56,7 +57,8 @@ def host_streams(read: SpaceTime) -> tuple[HostStream, ...]:
 
 def _stream(read: SpaceTime, tensor: HeldTensor) -> HostStream:
     shares = {axis: _shares(read, tensor, axis) for axis in ("X", "Y")}
-    columns, rows, periods = read.columns, read.rows, read.visits(tensor)
+    columns, rows = read.columns, read.rows
+    periods = 1 if tensor.shift is not None else read.visits(tensor)
     lines = shared_lines(shares["X"], shares["Y"], columns, rows)
     if lines == "rows":
         return HostStream(tensor, lines, rows, shares["X"], periods, columns - 1)
@@ -79,8 +81,16 @@ def shared_lines(along_x: int, along_y: int, columns: int, rows: int) -> Lines:
 def _shares(read: SpaceTime, tensor: HeldTensor, axis: Axis) -> int:
     count = 1
     for loop in read.along(axis):
-        count *= loop.count if tensor.uses(loop.variable) else 1
+        count *= loop.count if _is_used(tensor, loop) else 1
     return count
+
+
+def _is_used(tensor: HeldTensor, loop: SpaceLoop) -> bool:
+    """Return whether the elements of a loop have different tiles of a tensor.
+
+    Those of a ring begin with different ones.
+    """
+    return tensor.uses(loop.variable) or tensor.shift == loop.axis
 
 
 def share_number(read: SpaceTime, tensor: HeldTensor, axis: Axis) -> Integers:
@@ -89,7 +99,7 @@ def share_number(read: SpaceTime, tensor: HeldTensor, axis: Axis) -> Integers:
     position, number, scale = np.arange(total), np.zeros(total, dtype=np.int64), 1
     for loop in reversed(read.along(axis)):
         position, digit = np.divmod(position, loop.count)
-        if tensor.uses(loop.variable):
+        if _is_used(tensor, loop):
             number += digit * scale
             scale *= loop.count
     return number
@@ -121,9 +131,8 @@ def element_starts(read: SpaceTime) -> dict[str, Integers]:
     return starts
 
 
-def visit_starts(read: SpaceTime, tensor: HeldTensor) -> dict[str, Integers]:
-    """Return the first value of each rank variable in each tile that passes: (visits,) arrays."""
-    visits = read.visits(tensor)
+def visit_starts(read: SpaceTime, tensor: HeldTensor, visits: int) -> dict[str, Integers]:
+    """Return the first value of each rank variable in the first tiles that pass: (visits,)."""
     number = np.arange(visits)
     starts = {name: np.zeros(visits, dtype=np.int64) for name in read.einsum.bounds}
     for loop in reversed(read.time[: tensor.depth]):

@@ -19,6 +19,7 @@ from tilewright.mapper.grid.partial_sums import (
     sum_hops,
     sums_received,
 )
+from tilewright.mapper.grid.rings.shifts import shift_hops
 from tilewright.mapper.grid.space_time import SpaceTime
 from tilewright.mapper.model.conventions import conventions_called
 from tilewright.mapper.model.evaluation import evaluate_flat
@@ -40,7 +41,7 @@ def predict(read: SpaceTime) -> Counts:
     counts: Counter[str] = Counter()
     for key, number in _of_mapping(read).items():
         counts[key] += number
-    for part in (_of_fabric(read), _of_zeros(read)):
+    for part in (_of_fabric(read), _of_zeros(read), _of_shifts(read)):
         for key, number in part.items():
             counts[key] += number
     return {key: number for key, number in sorted(counts.items()) if number}
@@ -59,6 +60,22 @@ def _of_zeros(read: SpaceTime) -> Counts:
     number = values * (read.rows * read.columns // shared)
     name = f"{read.einsum.name}/{read.grid.memory.name}/{read.output.name}"
     return {f"{name}/read": number, f"{name}/write": number}
+
+
+def _of_shifts(read: SpaceTime) -> Counts:
+    """Return what tiles that go round rings add: each element reads what it sends.
+
+    What it receives is in the model's writes of a tensor that enters. What lies in the elements
+    before the run has none there.
+    """
+    counts: Counts = {}
+    elements = read.rows * read.columns
+    for tensor in read.shifted:
+        values = (read.visits(tensor) - 1) * tensor.values * elements
+        name = f"{read.einsum.name}/{read.grid.memory.name}/{tensor.name}"
+        counts[f"{name}/read"] = values
+        counts[f"{name}/write"] = values if tensor.resident else 0
+    return counts
 
 
 def _of_mapping(read: SpaceTime) -> Counts:
@@ -118,6 +135,7 @@ def _of_fabric(read: SpaceTime) -> Counts:
             reads, writes = reads + heads, writes + read.columns * read.rows - heads
     fabric = grid.fabric.name if grid.fabric is not None else "fabric"
     stream_hops = sum(s.number * s.words * s.hops for s in host_streams(read))
+    stream_hops += shift_hops(read)
     sum_and_exit = sum_hops(read, sums) + exit_hops(read, sums) + share_hops(read, sums)
     return {
         f"{name}/{fabric}/None/hop": stream_hops + words * sum_and_exit,

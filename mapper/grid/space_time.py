@@ -58,7 +58,7 @@ class HeldTensor:
     elements' memory, so that 0 means the whole share of an element. `resident`: no Storage outside
     the grid, so the memories have the share before the run, or keep it after the run. `buffers`:
     tiles that the memory holds at a time, 1 or 2. `tile[v]`: values of each rank variable in one
-    tile.
+    tile. `shift`: the axis along whose rings the tiles move on, None if they do not.
     """
 
     access: TensorAccess
@@ -66,6 +66,7 @@ class HeldTensor:
     resident: bool
     buffers: int
     tile: Dict[str, int]
+    shift: Axis | None = None
 
     @property
     def name(self) -> str:
@@ -138,6 +139,11 @@ class SpaceTime:
         """The inputs that come from outside the grid during the run."""
         return tuple(tensor for tensor in self.inputs if not tensor.resident)
 
+    @property
+    def shifted(self) -> tuple[HeldTensor, ...]:
+        """The inputs whose tiles move on along rings of elements."""
+        return tuple(tensor for tensor in self.inputs if tensor.shift is not None)
+
     def along(self, axis: Axis) -> tuple[SpaceLoop, ...]:
         """Return the loops over the elements of one axis, outermost first."""
         return tuple(loop for loop in self.space if loop.axis == axis)
@@ -199,6 +205,7 @@ def space_time(
     _check_sums(result)
     _check_scalar(result)
     _check_buffers(result)
+    _check_shifts(result)
     return result
 
 
@@ -321,9 +328,21 @@ class _Reading:
         access = self.einsum.access(name)
         depth = len(self.time)
         resident = name not in self.outside
-        self.held[name] = HeldTensor(access, depth, resident, node.buffers, dict(self.tile))
+        shift = self._shift(name, node.shift)
+        tile = dict(self.tile)
+        self.held[name] = HeldTensor(access, depth, resident, node.buffers, tile, shift)
         if access.output:
             self.reduction = node.reduction
+
+    def _shift(self, name: str, dim: str) -> Axis | None:
+        if not dim:
+            return None
+        if dim not in self.grid.dims:
+            raise _refusal(
+                f"{name} shifts along {dim}, which is no dimension of the grid",
+                f"one of {', '.join(self.grid.dims)}",
+            )
+        return "X" if dim == self.grid.dims[0] else "Y"
 
     def result(self, flat: FlatArch, mapping: Mapping) -> SpaceTime:
         """Return the reading; raises InfeasibleMapping if nodes are missing."""
@@ -383,7 +402,7 @@ def _check_residence(tensor: HeldTensor, grid: Grid, staying: frozenset[str]) ->
             "computed by an Einsum that leaves it in the elements",
             f"keep it in {grid.host.name}, or list it in persistent_tensors",
         )
-    if tensor.depth:
+    if tensor.depth and tensor.shift is None:
         raise _refusal(
             f"a loop stands above {tensor.name}, which only the elements hold",
             f"its Storage in {grid.memory.name} above all loops in time",
@@ -443,6 +462,70 @@ def _check_buffers(read: SpaceTime) -> None:
         raise _refusal(
             "two buffers overlap the tiles of one loop in time",
             "one loop above the Storages with two buffers, and two buffers for each tensor there",
+        )
+
+
+def _check_shifts(read: SpaceTime) -> None:
+    """Check that tiles which move on along rings meet those that they are worked on with."""
+    if not read.shifted and read.output.shift is None:
+        return
+    if read.output.shift is not None:
+        raise _refusal(f"{read.output.name} shifts", "a shift of inputs only")
+    for tensor in read.shifted:
+        _check_shift(read, tensor)
+    for tensor in read.inputs:
+        if tensor.shift is None and (tensor.depth or tensor.uses(read.time[0].variable)):
+            _check_beside_shifts(read, tensor)
+
+
+def _check_shift(read: SpaceTime, tensor: HeldTensor) -> None:
+    axis = tensor.shift
+    assert axis is not None
+    name, elements = tensor.name, read.columns if axis == "X" else read.rows
+    if tensor.buffers != 2:
+        raise _refusal(f"{name} shifts with {tensor.buffers} buffers", "2 buffers")
+    loop = read.time[0]
+    if not tensor.uses(loop.variable) or not read.is_reduced(loop.variable):
+        raise _refusal(
+            f"{name} shifts below a loop over {loop.variable}",
+            f"a loop over a rank of {name} that is summed over",
+        )
+    if loop.count != elements:
+        raise _refusal(
+            f"{loop.count} tiles of {name} shift along {elements} elements of axis {axis}",
+            "as many tiles as elements",
+        )
+    if any(tensor.uses(share.variable) for share in read.along(axis)):
+        raise _refusal(
+            f"{name} shifts along axis {axis}, whose elements share a rank of it", "the other axis"
+        )
+    if name in read.staying:
+        raise _refusal(
+            f"{name} shifts, which another Einsum leaves in the elements",
+            f"{name} in {read.grid.host.name}",
+        )
+    across = read.along("Y" if axis == "X" else "X")
+    turned = any(other.shift not in (None, axis) for other in read.shifted)
+    if turned and not tensor.resident and not all(tensor.uses(s.variable) for s in across):
+        raise _refusal(
+            f"{name} would enter once for each ring along axis {axis}",
+            f"a rank of {name} over the other axis, or {name} persistent and in the elements",
+        )
+
+
+def _check_beside_shifts(read: SpaceTime, tensor: HeldTensor) -> None:
+    """Check an input that does not shift, of which an element needs another part in each turn."""
+    name, variable = tensor.name, read.time[0].variable
+    if tensor.depth or not tensor.resident or name in read.staying:
+        raise _refusal(
+            f"{name} comes in tiles beside tensors that shift, or in another order to each element",
+            f"a shift of {name}, too, or {name} persistent, whole in the elements",
+        )
+    forms = [form for _, form in tensor.access.projection if variable in dict(form.terms)]
+    if len(forms) > 1 or forms[0].terms != ((variable, 1),):
+        raise _refusal(
+            f"{variable} stands beside others in an index of {name}, which does not shift",
+            f"an index that is {variable} alone",
         )
 
 

@@ -34,6 +34,7 @@ class _StorageSpec(SpecModel):
     persistent: bool = False
     buffers: int = Field(default=1, ge=1)
     reduction: str = Field(default="", pattern=REDUCTION)
+    shift: str = ""
     binding: Any = None  # refused unless empty
 
 
@@ -142,6 +143,7 @@ def _node(document: Document, place: DocPath, tag: str, places: list[Where]) -> 
             storage.persistent,
             storage.buffers,
             storage.reduction,
+            storage.shift,
         )
     if tag == "Temporal":
         loop = parse(_TemporalSpec, document, place)

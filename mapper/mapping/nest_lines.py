@@ -192,6 +192,7 @@ def _remarks(node: Storage) -> str:
         *(["persistent"] if node.persistent else []),
         *([f"{node.buffers} buffers"] if node.buffers > 1 else []),
         *([f"added by {node.reduction}"] if node.reduction else []),
+        *([f"shift along {node.shift}"] if node.shift else []),
     ]
     return f" ({', '.join(remarks)})" if remarks else ""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping as Dict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -247,4 +247,4 @@ def _restricted(node: Node, tensors: set[str]) -> Node | None:
     names = tuple(name for name in node.tensors if name in tensors)
     if not names:
         return None
-    return type(node)(names, node.component, node.persistent, node.buffers, node.reduction)
+    return replace(node, tensors=names)

@@ -138,14 +138,14 @@ def _overlapped_work(
             last.pass_cycles(run.total - cycles.profile.task_end_cycles)
     for name in tasks:
         if name.startswith((JOIN, "send") if sends else JOIN):
-            result.add(cycles.of_task(tasks[name]), steps)
+            result.add(cycles.of_task(tasks[name]), steps - bool(read.shifted))
     if sends:
         words = read.output.values * (max(1, len(role.receives)) + role.passed)
         last.pass_cycles(float(words))
     behind_first = max(result.total - begun.total, result.slot - begun.slot)
     result.total = max(result.total, result.slot)
     for tensor in read.streams:
-        if tensor.depth:
+        if tensor.depth and tensor.shift is None:
             result.since[f"receive {tensor.name}"] = last.total
             result.until[f"receive {tensor.name}"] = result.total - behind_first
     return result

@@ -24,6 +24,11 @@ from tilewright.simulator.lowering.kernel import (
     emit_kernel,
 )
 from tilewright.simulator.lowering.number_operations import move_of, operation_on
+from tilewright.simulator.lowering.rings.shift_program import (
+    declare_shifts,
+    free_queues,
+    start_shifts,
+)
 from tilewright.simulator.lowering.routes import input_color
 from tilewright.simulator.lowering.sum_roles import SHARE, Role
 
@@ -112,41 +117,49 @@ def write_element(code: CodeBuilder, kernel: ElementKernel, role: Role) -> None:
     """Declare the descriptors, queues and tasks of the elements of one role; changes `code`."""
     read = kernel.read
     declare_vectors(code, kernel)
-    for queue, tensor in enumerate(read.streams):
+    queues = free_queues(read)
+    for queue, tensor in zip(queues, read.streams, strict=False):
         code.input_queue(queue, input_color(tensor.name))
         code.fabin(f"{tensor.name}_in", queue, tensor.values)
         code.mem1d(f"{tensor.name}_tile", tensor.name, extent=tensor.values)
-    _declare_sums(code, read.output, role, len(read.streams))
+    declare_shifts(code, read, role)
+    _declare_sums(code, read, role, queues[len(read.streams) :])
     program = _ElementProgram(code, kernel, role)
-    if any(tensor.buffers == 2 for tensor in read.tensors):
+    if read.shifted:
+        program.shifting()
+    elif any(tensor.buffers == 2 for tensor in read.tensors):
         program.overlapped()
     else:
         program.in_turn()
 
 
-def _declare_sums(code: CodeBuilder, output: HeldTensor, role: Role, queue: int) -> None:
+def _declare_sums(code: CodeBuilder, read: SpaceTime, role: Role, free: Sequence[int]) -> None:
     """Declare the queues and descriptors of the sums that a role receives and sends.
 
-    queue: number of the first input queue. The output queue gets a number that no stream has: a
-    queue's number is that of its microthread.
+    free: numbers of input queues that nothing else takes. The output queue gets a number that no
+    stream has: a queue's number is that of its microthread. Beside shifts it is one on which no
+    shift sends; microthreads have ended when sums go.
     """
-    sending = queue
+    output, queues = read.output, iter(free)
+    sending = 1 if read.shifted else free[0]
     if role.receives or role.send or role.share != "none":
         code.mem1d(f"{output.name}_tile", output.name, extent=output.values)
     for color in role.receives:
+        queue = next(queues)
         code.input_queue(queue, color)
         code.fabin(f"{color}_in", queue, output.values)
-        queue += 1
     if role.send is not None:
         code.output_queue(sending, role.send)
         code.fabout(f"{output.name}_out", sending, output.values)
     if role.share == "receive":
+        queue = next(queues)
         code.input_queue(queue, SHARE)
         code.fabin(f"{SHARE}_in", queue, output.values)
     if role.share == "send":
         code.output_queue(sending, SHARE)
         code.fabout(f"{SHARE}_out", sending, output.values)
     if role.passes is not None:
+        queue = next(queues)
         code.input_queue(queue, role.passes)
         code.fabin(f"{role.passes}_in", queue, output.values * role.passed)
         code.fabout(f"{output.name}_pass", sending, output.values * role.passed)
@@ -211,6 +224,23 @@ class _ElementProgram:
             move_of(self.read.dtype_of(name)), f"{name}_tile", f"{name}_in", label=f"receive {name}"
         )
 
+    # -- tiles go round rings --------------------------------------------------------------
+
+    def shifting(self) -> None:
+        """Declare tasks that receive what enters, and work while tiles move on."""
+        read = self.read
+        start = self.code.task("start", entry=True)
+        for tensor in read.streams:
+            self._receive(start, tensor)
+        start.set(OTHER_SLOT, 1)
+        start.activate("work")
+        work = self.code.task("work")
+        with work.when_below(STEP, read.time[0].count - 1):
+            start_shifts(work, read, SLOT, OTHER_SLOT, JOIN)
+        self._work_on_tile(work)
+        self._send_at_end(work)
+        self._joins(2 * len(read.shifted))
+
     # -- overlapped ------------------------------------------------------------------------
 
     def overlapped(self) -> None:
@@ -228,14 +258,18 @@ class _ElementProgram:
             self._overlap_sending(work, passing)
         else:
             self._step(work, passing)
-            with work.when_below(STEP, read.time[0].count):
-                pass
-            with work.otherwise():
-                for step in self.sums:
-                    label = step.label(read.output.name)
-                    work.op(self.operation(step), step.dest, *step.sources, label=label)
+            self._send_at_end(work)
         if len(passing) > 1:
             self._joins(len(passing))
+
+    def _send_at_end(self, work: TaskBuilder) -> None:
+        """Add and send the one tile of the output behind the last step."""
+        with work.when_below(STEP, self.read.time[0].count):
+            pass
+        with work.otherwise():
+            for step in self.sums:
+                label = step.label(self.read.output.name)
+                work.op(self.operation(step), step.dest, *step.sources, label=label)
 
     def _joins(self, streams: int) -> None:
         """Declare the tasks that wait for all streams: each for one more than the one before.
@@ -267,9 +301,13 @@ class _ElementProgram:
 
     def _step(self, work: TaskBuilder, passing: Sequence[HeldTensor]) -> None:
         """Fetch the next tile, work on this tile, exchange the buffers."""
-        loop, read = self.read.time[0], self.read
-        with work.when_below(STEP, loop.count - 1):
+        with work.when_below(STEP, self.read.time[0].count - 1):
             self._fetch(work, passing, variable(OTHER_SLOT))
+        self._work_on_tile(work)
+
+    def _work_on_tile(self, work: TaskBuilder) -> None:
+        """Work on the tile in use, count it, exchange the buffers."""
+        loop, read = self.read.time[0], self.read
         point = {0: variable(STEP), MAIN_SLOT: variable(SLOT)}
         if read.is_reduced(loop.variable):
             with work.when_below(STEP, 1):

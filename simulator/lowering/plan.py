@@ -26,6 +26,7 @@ from tilewright.simulator.lowering.addresses import (
 )
 from tilewright.simulator.lowering.element_program import check_sums, write_element
 from tilewright.simulator.lowering.kernel import ElementKernel, kernel_of, vector_loops
+from tilewright.simulator.lowering.rings.shift_roles import route_shifts, with_shifts
 from tilewright.simulator.lowering.routes import route_streams, route_sums
 from tilewright.simulator.lowering.sum_roles import Numbers, Role, roles
 from tilewright.simulator.lowering.tile_layout import TileLayout, tile_layout
@@ -39,8 +40,8 @@ class Plan:
     `read`: the mapping as loops in space and time. `streams`: how inputs enter. `sums`: how partial
     sums are added and leave. `layouts`, `kernel`: tiles in memory, and the work on them.
     `addresses`: where the tiles lie, in 16-bit words. `roles`, `placement`: what the classes of
-    elements do with sums, and the class of each element (rows, columns). `codes`: those that were
-    written so far; plans that differ only in the scheme of the reduction may share them.
+    elements do with sums and shifts, and the class of each element (rows, columns). `codes`: those
+    that were written so far; plans that differ only in the scheme of the reduction may share them.
     """
 
     read: SpaceTime
@@ -94,7 +95,7 @@ def plan_of(read: SpaceTime, reserved_bytes: int = 0, kept: LeftTensors = NOTHIN
     kernel = kernel_of(read, layouts)
     sums = partial_sums(read)
     check_sums(read, sums)
-    classes, placement = roles(read.columns, read.rows, sums)
+    classes, placement = with_shifts(read, *roles(read.columns, read.rows, sums))
     return Plan(
         read=read,
         streams=host_streams(read),
@@ -117,6 +118,7 @@ def program_of(plan: Plan) -> Program:
     builder = ProgramBuilder(read.einsum.name, read.rows, read.columns)
     route_streams(builder, read)
     route_sums(builder, read, plan.sums)
+    route_shifts(builder, read)
     for role in plan.roles:
         plan.codes[role] = canonical_code(plan.code(role))
         builder.written_code(plan.codes[role])
@@ -131,6 +133,7 @@ def _text(plan: Plan) -> str:
         [
             f"{read.einsum.name} on {read.columns} x {read.rows} elements, {_types_text(read)}",
             *(_stream_text(stream) for stream in plan.streams),
+            *(_shift_text(read, tensor) for tensor in read.shifted),
             *(_phase_text(number, phase) for number, phase in enumerate(plan.sums.phases)),
             *([f"  sums wind through groups of {plan.sums.group}"] if plan.sums.snake else []),
             f"  results leave: {plan.sums.exit}"
@@ -151,6 +154,14 @@ def _stream_text(stream: HostStream) -> str:
         f"  {stream.tensor.name} enters by {stream.lines}: {stream.number} streams of "
         f"{stream.words} words, {stream.periods} periods of {stream.tiles} tiles of "
         f"{stream.values}"
+    )
+
+
+def _shift_text(read: SpaceTime, tensor: HeldTensor) -> str:
+    moves = read.visits(tensor) - 1
+    return (
+        f"  {tensor.name} shifts along {tensor.shift}: {moves} times {tensor.values} words, "
+        "over at most 2 links"
     )
 
 

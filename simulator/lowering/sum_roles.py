@@ -21,6 +21,14 @@ Share = Literal["none", "send", "receive"]
 _Kind = TypeVar("_Kind")
 
 
+class ShiftColors(NamedTuple):
+    """The colors on which an element receives and sends the tiles of a tensor that shifts."""
+
+    tensor: str
+    receives: str
+    sends: str
+
+
 @dataclass(frozen=True, slots=True)
 class Role:
     """What an element receives, sends and passes on of the partial sums and results.
@@ -29,7 +37,8 @@ class Role:
     are added. `send`: color on which the element sends its sum, `out` over the border; None if it
     stays in memory. `passes`: color on which finished tiles of other elements arrive, which the
     element sends on behind its own tile, and `passed`, how many; None and 0 for none. `share`:
-    whether the element sends the finished tile to its group, receives it, or neither.
+    whether the element sends the finished tile to its group, receives it, or neither. `shifts`: the
+    colors of the tensors whose tiles go round rings.
     """
 
     receives: tuple[str, ...] = ()
@@ -37,6 +46,7 @@ class Role:
     passes: str | None = None
     passed: int = 0
     share: Share = "none"
+    shifts: tuple[ShiftColors, ...] = ()
 
     @property
     def name(self) -> str:
@@ -44,7 +54,8 @@ class Role:
         received = "_".join(self.receives) or "none"
         passed = f"_passing_{self.passed}" if self.passed else ""
         shared = {"none": "", "send": "_sharing", "receive": "_shared"}[self.share]
-        return f"from_{received}_to_{self.send or 'none'}{passed}{shared}"
+        shifted = "".join(f"_{came}_{goes}" for _, came, goes in self.shifts)
+        return f"from_{received}_to_{self.send or 'none'}{passed}{shared}{shifted}"
 
 
 def link_color(phase: int, link: int) -> str:

@@ -6,6 +6,8 @@ Each is a gather by an index array, or the scatter that is its inverse.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +19,8 @@ from tilewright.mapper.grid.host_streams import (
     place_in_period,
     visit_starts,
 )
-from tilewright.mapper.grid.space_time import SpaceTime
+from tilewright.mapper.grid.rings.shifts import held_starts, turned_values
+from tilewright.mapper.grid.space_time import HeldTensor
 from tilewright.simulator.lowering.plan import Plan
 from tilewright.simulator.lowering.routes import exit_ports, input_port
 from tilewright.simulator.lowering.tile_layout import TileLayout
@@ -32,15 +35,14 @@ def run_inputs(
     """Return the start values of the memories, and the values that enter at the border.
 
     `operands`: whole input tensors by name, in the shape of their ranks. Returns arrays (rows,
-    columns, 1, values of a tile) by resident tensor, and arrays (streams, words) by border port.
+    columns, buffers, values of a tile) by resident tensor, with the first tile in all buffers, and
+    arrays (streams, words) by border port.
     """
     read = plan.read
-    memory = {
-        tensor.name: _tiles(plan.layouts[tensor.name], operands[tensor.name], _everywhere(read))
-        for tensor in read.inputs
-        if tensor.resident
+    tiles = {
+        name: gathered.values().reshape(read.rows, read.columns, read.tensor(name).buffers, -1)
+        for name, gathered in resident_tiles(plan, operands).items()
     }
-    tiles = {name: v.reshape(read.rows, read.columns, 1, -1) for name, v in memory.items()}
     return tiles, stream_inputs(plan, operands)
 
 
@@ -60,13 +62,51 @@ def resident_tiles(plan: Plan, operands: Mapping[str, Values]) -> dict[str, Gath
 
     `operands`: whole input tensors by name, in the shape of their ranks.
     """
-    read = plan.read
-    starts = _everywhere(read)
     return {
-        tensor.name: _gathered(plan.layouts[tensor.name], operands[tensor.name], starts)
-        for tensor in read.inputs
+        tensor.name: _held(plan, tensor, operands[tensor.name])
+        for tensor in plan.read.inputs
         if tensor.resident
     }
+
+
+def _held(plan: Plan, tensor: HeldTensor, values: Values) -> GatheredTiles:
+    """Return what the elements hold of a tensor before the run."""
+    read, layout = plan.read, plan.layouts[tensor.name]
+    starts = {name: first.ravel() for name, first in held_starts(read, tensor).items()}
+    turned = turned_values(read, tensor)
+    if turned is None:
+        tiles = _gathered(layout, values, starts)
+    else:
+        tiles = _turned(layout, values, starts, _Turns(read.time[0].variable, turned.ravel()))
+    if tensor.buffers == 1:
+        return tiles
+    doubled = np.concatenate([tiles.others] * tensor.buffers, axis=1)
+    return replace(tiles, places=np.tile(tiles.places, tensor.buffers), others=doubled)
+
+
+class _Turns(NamedTuple):
+    """By how many values of a rank variable what each element holds is turned: (elements,)."""
+
+    variable: str
+    values: Integers
+
+
+def _turned(
+    layout: TileLayout, values: Values, starts: Mapping[str, Integers], turns: _Turns
+) -> GatheredTiles:
+    """Return tiles that begin with a later value of a variable, those before it at the end."""
+    begins, number = np.unique(turns.values, return_inverse=True)
+    tiles = np.empty((turns.values.size, layout.tensor.values), dtype=values.dtype)
+    names = [[name for name, _ in form.terms] for _, form in layout.tensor.access.projection]
+    rank = layout.order.index(names.index([turns.variable]))
+    shape = [layout.tensor.extents[place] for place in layout.order]
+    for place, begin in enumerate(begins):
+        chosen = np.flatnonzero(number.ravel() == place)
+        some = _tiles(layout, values, {name: first[chosen] for name, first in starts.items()})
+        whole = some.reshape(chosen.size, *shape)
+        tiles[chosen] = np.roll(whole, -begin, axis=rank + 1).reshape(chosen.size, -1)
+    nowhere = np.full(turns.values.size, -1, dtype=np.int64)
+    return GatheredTiles(values, nowhere, np.arange(layout.tensor.values), tiles)
 
 
 def _gathered(layout: TileLayout, values: Values, starts: Mapping[str, Integers]) -> GatheredTiles:
@@ -87,21 +127,17 @@ def _gathered(layout: TileLayout, values: Values, starts: Mapping[str, Integers]
     return GatheredTiles(values, np.where(inside, first, -1), places.ravel(), others)
 
 
-def _everywhere(read: SpaceTime) -> dict[str, Integers]:
-    return {name: starts.ravel() for name, starts in element_starts(read).items()}
-
-
 def _stream(plan: Plan, stream: HostStream, values: Values) -> Values:
     """Return the words of each stream of an input: (streams, words)."""
-    read = plan.read
+    read, tensor = plan.read, stream.tensor
     places = place_in_period(read, stream)
     chosen = _first_elements(stream, places)
-    shares, visits = element_starts(read), visit_starts(read, stream.tensor)
+    shares, visits = held_starts(read, tensor), visit_starts(read, tensor, stream.periods)
     starts = {
         name: (shares[name].ravel()[chosen][:, None, :] + visits[name][None, :, None]).ravel()
         for name in read.einsum.bounds
     }
-    return _tiles(plan.layouts[stream.tensor.name], values, starts).reshape(stream.number, -1)
+    return _tiles(plan.layouts[tensor.name], values, starts).reshape(stream.number, -1)
 
 
 def _first_elements(stream: HostStream, places: Integers) -> Integers:
@@ -177,7 +213,7 @@ def output_of(
     else:
         words = np.concatenate([np.asarray(edges[name]) for name, _ in exit_ports(read, plan.sums)])
         tiles = _of_ports(plan, words, len(rows), len(columns))
-    shares, visits = element_starts(read), visit_starts(read, output)
+    shares, visits = element_starts(read), visit_starts(read, output, read.visits(output))
     starts = {
         name: (shares[name][rows[:, None], columns][:, :, None] + visits[name]).ravel()
         for name in read.einsum.bounds

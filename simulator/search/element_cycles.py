@@ -66,7 +66,7 @@ class FamilyTiles:
     def of(space: GridMapspace, family: GridFamily) -> FamilyTiles:
         """Return the sizes that a family of a mapspace gives to one element."""
         local, time, einsum = local_sizes(space.einsum, family.shares), family.tile, space.einsum
-        passing, tile, steps = space.passing(time, family.resident), local, 1
+        passing, tile, steps = space.passing_tensors(family), local, 1
         if time is not None:
             tile = {**local, time.variable: time.size}
             steps = local[time.variable] // time.size
@@ -266,7 +266,8 @@ class ElementCycles:
         moved = {True: list[int](), False: list[int]()}  # by whether they come with each tile
         for access, values in zip(self.space.einsum.inputs, tiles.inputs, strict=True):
             if access.tensor not in family.resident:
-                moved[access.tensor in tiles.passing].append(values)
+                passes = access.tensor in tiles.passing and access.tensor not in family.shifted
+                moved[passes].append(values)
         received = len(moved[True])
         sent = [values_of_output] * sums.operations + [values_of_output * sums.passed] * bool(
             sums.passed
@@ -275,11 +276,19 @@ class ElementCycles:
         cycles = sum(self.load + self.words(values) for values in moved[False])
         if family.tile is None:
             return cycles
+        if family.shifts:
+            return cycles + self._shifting(tiles)
         if family.buffers == 2:
             tasks = max(1, received) + max(0, len(moved[True]) - received - 1)
             return cycles + tiles.steps * self._overlapped(moved[True], tasks)
         each = sum(self.load + self.words(values) for values in moved[True])
         return cycles + tiles.steps * each + self._loop(tiles.steps - 1)
+
+    def _shifting(self, tiles: FamilyTiles) -> float:
+        """Return the cycles around the work while tiles come and go along rings."""
+        inputs = zip(self.space.einsum.inputs, tiles.inputs, strict=True)
+        moved = [n for access, n in inputs if access.tensor in tiles.family.shifted for _ in "io"]
+        return (tiles.steps - 1) * self._overlapped(moved, len(moved))
 
     def _overlapped(self, moved: Sequence[int], tasks: int) -> float:
         """Return the cycles around the work on one tile while other tiles are received and sent.

@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.mapper.grid.grid_mapspace import GridMapspace
-from tilewright.mapper.grid.reductions import line_chains
+from tilewright.mapper.grid.reductions import Axis, line_chains
+from tilewright.mapper.grid.rings.ring_links import ring_hops
 from tilewright.mapper.grid.schemes.reduction_scheme import reduction_scheme
 from tilewright.mapper.workload.einsum import TensorAccess
 from tilewright.simulator.search.element_cycles import FamilyTiles
@@ -60,6 +61,7 @@ class FamilyEnergy:
             + hops * self._hop
             + sum(self._reads(access, tiles, points) for access in self.space.einsum.inputs)
             + sum(self._entry(tensor, words) for tensor, words in entered.items())
+            + sum(self._shift(tiles, *shift) for shift in tiles.family.shifts)
             + self._output_energy(points, output, results)
         )
 
@@ -75,6 +77,15 @@ class FamilyEnergy:
         """Return the energy (J) of an input's way from the memory outside into the elements."""
         read = words.entered * self._price(self.space.grid.host.name, tensor, "read")
         return read + words.written * self._price(self.space.grid.memory.name, tensor, "write")
+
+    def _shift(self, tiles: FamilyTiles, tensor: str, axis: Axis) -> float:
+        """Return what tiles cost that go round rings: each element reads and writes them."""
+        names = [access.tensor for access in self.space.einsum.inputs]
+        words = (tiles.steps - 1) * tiles.inputs[names.index(tensor)]
+        ring, lines = tiles.elements if axis == "X" else tiles.elements[::-1]
+        memory = self.space.grid.memory.name
+        each = sum(self._price(memory, tensor, action) for action in ("read", "write"))
+        return words * lines * (ring * each + ring_hops(ring) * self._hop)
 
     def _output_energy(self, points: int, output: int, results: int) -> float:
         """Return the energy (J) of the output: a write per point, a read per point but the first.

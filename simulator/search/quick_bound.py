@@ -191,7 +191,8 @@ class QuickBound:
         sums. `work`: cycles of the work on all points.
         """
         element, family = self._element, tiles.family
-        behind = element.on_tile(tiles) if access.tensor in tiles.passing else work
+        passes = access.tensor in tiles.passing and access.tensor not in family.shifted
+        behind = element.on_tile(tiles) if passes else work
         if family.buffers == 1 and not self.space.output_stays:
             values = tiles.output
             behind += element.load * sums.operations
@@ -235,9 +236,10 @@ class QuickBound:
     def _stream(self, access: TensorAccess, tiles: FamilyTiles, values: int) -> _Stream:
         shares = tiles.family.shares
         columns, rows = tiles.elements
-        used = [share for share in shares if share.variable in access.rank_variables]
+        ring = dict(tiles.family.shifts).get(access.tensor)
+        used = [s for s in shares if s.variable in access.rank_variables or s.axis == ring]
         along_x, along_y = (share_of(used, axis) for axis in ("X", "Y"))
-        visits = tiles.steps if access.tensor in tiles.passing else 1
+        visits = tiles.steps if access.tensor in tiles.passing and ring is None else 1
         entered = along_x * along_y * values * visits
         if entered > MAX_STREAM:
             raise InfeasibleMapping(

@@ -220,10 +220,10 @@ def _in_time(
         store(above)
         nodes.append(Temporal(loop, _divided(rng, tile, loop, tile[loop])))
     store(list(waiting), 2 if double else 1)
-    return [*nodes, *_kernel(rng, einsum, tile, kept)]
+    return [*nodes, *random_kernel(rng, einsum, tile, kept)]
 
 
-def _kernel(
+def random_kernel(
     rng: random.Random, einsum: Einsum, tile: dict[str, int], kept: frozenset[str]
 ) -> list[Node]:
     scalar = None

@@ -2,14 +2,18 @@
 
 import pytest
 from explore import at_night
-from grid_mappings import einsum_workload, grid_arch
+from grid_mappings import HARDWARE, einsum_workload, grid_arch
 
+from tilewright.arch.files.source import load_document
+from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.grid.grid import grid_of
 from tilewright.mapper.grid.grid_constraints import GridConstraints
 from tilewright.mapper.grid.grid_mapspace import GridMapspace
 from tilewright.mapper.grid.space_time import space_time
 from tilewright.mapper.workload.errors import InfeasibleMapping, NoFeasibleMapping
+from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings, execute_einsum
+from tilewright.simulator.execution.execution import grid_path
 from tilewright.simulator.search.grid_search import GridObjective, GridSearch
 
 CONSTRAINTS = {
@@ -74,3 +78,24 @@ def test_nothing_that_fits_names_the_reasons() -> None:
     settings = ExecutionSettings(overrides={"sram_reserved_bytes": 49_100})
     with pytest.raises(NoFeasibleMapping, match="too small"):
         GridSearch(settings=settings).run(flat, einsum)
+
+
+def test_tiles_go_round_rings_where_that_is_best() -> None:
+    """Least energy of a product whose operands lie in the elements, too large to lie there whole:
+    both go round rings, and no word enters (theory/grid.md §11)."""
+    text = (
+        "workload:\n  rank_sizes: {M: 32, N: 32, K: 32}\n  bits_per_value: {All: 32}\n"
+        "  persistent_tensors: A | B\n  einsums: ['C[m, n] = A[m, k] * B[k, n]']\n"
+    )
+    workload = load_workload(load_document("product.yaml", text=text))
+    arch = load_arch(HARDWARE).with_values({"variables.GridX": 4, "variables.GridY": 4})
+    flat, einsum = grid_path(arch, workload, workload.einsums[0]), workload.einsums[0]
+    settings = ExecutionSettings(overrides={"sram_reserved_bytes": 49152 - 1500})
+    wanted = GridConstraints(x="n", y="m")
+    found = GridSearch(objective="energy", constraints=wanted, settings=settings).run(flat, einsum)
+    assert found.certificate.is_optimal
+    assert {(t.name, t.shift) for t in found.execution.plan.read.shifted} == {
+        ("A", "X"),
+        ("B", "Y"),
+    }
+    assert not any("Host/A" in key or "Host/B" in key for key in found.execution.counts)

@@ -1,0 +1,1 @@
+"""Tiles that go round rings of elements."""

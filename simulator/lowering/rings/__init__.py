@@ -1,0 +1,1 @@
+"""Programs of elements whose tiles go round rings."""

@@ -1,0 +1,79 @@
+"""The tasks of an element whose tiles move on along rings (theory/grid.md §11).
+
+In each turn microthreads send the tile of the turn to the next element and receive the one of the
+next turn into the other buffer, during the work; the words go before the work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tilewright.mapper.grid.space_time import HeldTensor, SpaceTime
+from tilewright.simulator.build.code_builder import CodeBuilder
+from tilewright.simulator.build.task_builder import TaskBuilder
+from tilewright.simulator.isa.dsd import Ref
+from tilewright.simulator.isa.index_expression import Index, variable
+from tilewright.simulator.lowering.number_operations import move_of
+from tilewright.simulator.lowering.sum_roles import Role
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """A send or a receive of a tile on a microthread, and the label of its words."""
+
+    operation: str
+    dest: Ref
+    source: Ref
+    label: str
+
+
+def declare_shifts(code: CodeBuilder, read: SpaceTime, role: Role) -> None:
+    """Declare what the elements of a role receive and send of tensors that shift.
+
+    The queues of tensor number n are 2 n to send and 2 n + 1 to receive: a queue's number is that
+    of its microthread.
+    """
+    for number, colors in enumerate(role.shifts):
+        tensor = read.tensor(colors.tensor)
+        name, values = tensor.name, tensor.values
+        code.output_queue(2 * number, colors.sends)
+        code.fabout(f"{name}_next", 2 * number, values)
+        code.input_queue(2 * number + 1, colors.receives)
+        code.fabin(f"{name}_before", 2 * number + 1, values)
+        if tensor.resident:  # that of a stream has its tile already
+            code.mem1d(f"{name}_tile", name, extent=values)
+
+
+def free_queues(read: SpaceTime) -> list[int]:
+    """Return the numbers of input queues that no shift takes, ascending."""
+    taken = {2 * number + 1 for number, _ in enumerate(read.shifted)}
+    return [number for number in range(len(read.inputs) + 16) if number not in taken]
+
+
+def start_shifts(task: TaskBuilder, read: SpaceTime, slot: str, other: str, join: str) -> None:
+    """Append the transfers of one turn: from the buffer in use, into the other one.
+
+    `slot`, `other`: counters of the buffers. `join`: begin of the names of the tasks that wait: the
+    first transfer activates the first of them, and each further one unblocks one.
+    """
+    for place, transfer in enumerate(_transfers(read, variable(slot), variable(other))):
+        task.start(
+            transfer.operation,
+            transfer.dest,
+            transfer.source,
+            activate=f"{join}1" if place == 0 else None,
+            unblock=f"{join}{place}" if place else None,
+            label=transfer.label,
+        )
+
+
+def _transfers(read: SpaceTime, slot: Index, other: Index) -> Iterator[Transfer]:
+    for tensor in read.shifted:
+        name, move = tensor.name, move_of(read.dtype_of(tensor.name))
+        yield Transfer(move, _buffer(tensor, other), Ref(f"{name}_before"), f"receive {name}")
+        yield Transfer(move, Ref(f"{name}_next"), _buffer(tensor, slot), f"send {name}")
+
+
+def _buffer(tensor: HeldTensor, slot: Index) -> Ref:
+    return Ref(f"{tensor.name}_tile").at(slot * tensor.values)

@@ -1,0 +1,92 @@
+"""The colors on which tiles come and go along rings, and which elements have the same.
+
+An element receives on one color and sends on another one, and tiles of the way back pass its router
+on a third, so a ring has four colors: two for each direction, by turns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from tilewright.mapper.grid.rings.ring_links import RingLink, ring_links
+from tilewright.mapper.grid.space_time import HeldTensor, SpaceTime
+from tilewright.simulator.build.program_builder import ProgramBuilder
+from tilewright.simulator.lowering.sum_roles import Numbers, Role, ShiftColors
+from tilewright.simulator.program.routes import Area
+
+
+def shift_color(tensor: str, link: RingLink) -> str:
+    """Name the color of a link of a ring: `shift_<tensor>_up0`, `up1`, `down0` or `down1`."""
+    return f"shift_{tensor}_{link.direction}{link.parity}"
+
+
+def with_shifts(
+    read: SpaceTime, roles: Sequence[Role], placement: Numbers
+) -> tuple[tuple[Role, ...], Numbers]:
+    """Return roles with the colors of all tensors that shift, and the role of each element.
+
+    `roles`, `placement`: those of the sums, and the number of each element's: (rows, columns).
+    """
+    found, numbers = list(roles), placement.astype(np.int64)
+    for tensor in read.shifted:
+        kinds, of_position = _kinds(tensor, ring_size(read, tensor))
+        along = of_position[None, :] if tensor.shift == "X" else of_position[:, None]
+        joined, inverse = np.unique(numbers * len(kinds) + along, return_inverse=True)
+        found = [
+            replace(found[number], shifts=(*found[number].shifts, kinds[kind]))
+            for number, kind in (divmod(int(pair), len(kinds)) for pair in joined)
+        ]
+        numbers = inverse.reshape(placement.shape).astype(np.int64)
+    return tuple(found), numbers.astype(np.int32)
+
+
+def ring_size(read: SpaceTime, tensor: HeldTensor) -> int:
+    """Return the elements of each ring along which a tensor shifts."""
+    return read.columns if tensor.shift == "X" else read.rows
+
+
+def _kinds(tensor: HeldTensor, elements: int) -> tuple[list[ShiftColors], Numbers]:
+    """Return the different colors of elements of a ring, and the number of each position's."""
+    came, goes = [""] * elements, [""] * elements
+    for link in ring_links(elements):
+        came[link.target] = goes[link.source] = shift_color(tensor.name, link)
+    numbers: dict[ShiftColors, int] = {}
+    of_position = [
+        numbers.setdefault(ShiftColors(tensor.name, *colors), len(numbers))
+        for colors in zip(came, goes, strict=True)
+    ]
+    return list(numbers), np.array(of_position, dtype=np.int32)
+
+
+def route_shifts(builder: ProgramBuilder, read: SpaceTime) -> None:
+    """Declare colors and routes of the rings of all tensors that shift; changes `builder`."""
+    for tensor in read.shifted:
+        links = ring_links(ring_size(read, tensor))
+        for color in sorted({shift_color(tensor.name, link) for link in links}):
+            builder.color(color)
+        for link in links:
+            color = shift_color(tensor.name, link)
+            for position, rx, tx in _turns(link, tensor.shift == "X"):
+                area = (
+                    Area(0, position, read.rows, 1)
+                    if tensor.shift == "X"
+                    else Area(position, 0, 1, read.columns)
+                )
+                builder.route(color, area, rx=rx, tx=tx)
+
+
+def _turns(link: RingLink, along_x: bool) -> Iterator[tuple[int, str, str]]:
+    """Yield the positions of a link with the ports that its words take there."""
+    goes = (
+        ("E" if link.direction == "up" else "W")
+        if along_x
+        else ("S" if link.direction == "up" else "N")
+    )
+    comes = {"E": "W", "W": "E", "S": "N", "N": "S"}[goes]
+    yield link.source, "R", goes
+    if abs(link.target - link.source) == 2:
+        yield (link.source + link.target) // 2, comes, goes
+    yield link.target, comes, "R"
