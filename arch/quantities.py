@@ -57,9 +57,10 @@ def label(metric: str) -> str:
 
 
 def quantity(value: float, metric: str, digits: int = 3, padded: bool = False) -> str:
-    """Return a metric's value with its unit and SI prefix, in three or four digits: `3.42 µJ`.
+    """Return a metric's value with its unit and SI prefix, in `digits` or one more: `3.42 µJ`.
 
-    The value is in the metric's SI unit; `usage.MEMORY` is in bits, shown as bytes.
+    The value is in the metric's SI unit; `usage.MEMORY` is in bits, shown as bytes. `padded`: keep
+    zeros at the end.
     """
     return with_unit(value, unit_of_metric(metric), digits, padded)
 

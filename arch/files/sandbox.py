@@ -99,7 +99,10 @@ class Environment(SandboxedEnvironment):
     budget: TemplateBudget
 
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
-        """Apply an operator of a template; LimitError if the result would be too large."""
+        """Return `left operator right` in a template.
+
+        LimitError if the result would be too large.
+        """
         _check_operands(operator, left, right)
         result = _check_value(super().call_binop(context, operator, left, right))
         return self.budget.measured(result) if isinstance(result, list | tuple) else result
@@ -112,7 +115,7 @@ class Environment(SandboxedEnvironment):
         return __self.budget.measured(result) if boxed else result
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
-        """Return whether a template may use an attribute: data, or one of few harmless methods."""
+        """Return whether a template may use an attribute of `obj`: data, or harmless methods."""
         if attr.startswith("_"):
             return False
         if not callable(value):

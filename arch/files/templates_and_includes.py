@@ -309,7 +309,7 @@ class _OutsideError(Exception):
 def _visible(
     context: Context, inherit: bool, passed_variables: Mapping[str, object]
 ) -> dict[str, object]:
-    """Return the variables of an included file: those of its includer, then those passed to it."""
+    """Return the variables of an included file: its includer's, if `inherit`, and those passed."""
     visible: dict[str, Any] = dict(context.get_all()) if inherit else {}
     passed = {
         name: value

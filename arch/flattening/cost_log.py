@@ -22,9 +22,9 @@ from tilewright.arch.spec.tree import Node
 class CostSource:
     """Where one cost of one component comes from.
 
-    `quantity`: `area` (m²), `leak_power` (W), or `energy of read` (J per action), with all scales.
-    `source`: `written` in the file, the name of the estimator, or `nothing said` for a 0. `where`:
-    the component's place in the file.
+    `quantity`: `area` (m²), `leak_power` (W), or `energy of read` (J per action), with all scales;
+    `value`: in these units. `source`: `written` in the file, the name of the estimator, or `nothing
+    said` for a 0. `where`: the component's place in the file.
     """
 
     component: str

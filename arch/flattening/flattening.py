@@ -104,6 +104,7 @@ class _PlacedComponent:
     """A component with its node and what is above it in the tree.
 
     `stands`: what takes its place on the path if it may be disabled; None: the path leaves it out.
+    `above`: the components above it; `forks`: the Forks it stands in.
     """
 
     node: Node
@@ -123,7 +124,10 @@ class _PlacedComponent:
 
 @dataclass(slots=True)
 class _TreeWalk:
-    """One pass over the tree, building every component once."""
+    """One pass over the tree, building every component once.
+
+    `arch`, `scope`, `kept`, `switch`: the arguments of `flatten`. `places`: the components so far.
+    """
 
     arch: Arch
     scope: Scope | None

@@ -45,7 +45,7 @@ def passed_by(component: Component, enabled: object, _tag: str) -> Component | N
 
 
 def emptied(component: Component, enabled: object, tag: str) -> Component | None:
-    """Return what accelforge 1.0.467 makes of a component that may be disabled.
+    """Return what accelforge 1.0.467 makes of a component whose field `enabled` has this value.
 
     Only False disables a Memory or Toll, which stays with its lanes and keeps nothing; a Network is
     always there, and nothing constrains the lanes of an Array (`tag`); other components that are

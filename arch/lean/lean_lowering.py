@@ -66,7 +66,7 @@ def lowering_changes() -> Changes:
 
 
 def _is_plain(context: Any, array: Any, index: Any) -> bool:
-    """Say whether items of an array type at places of a type are numbers in contiguous memory."""
+    """Tell whether arrays of numba type `array`, indexed by `index`, have contiguous numbers."""
     if not isinstance(array, _types.Array) or array.layout != "C" or context.enable_boundscheck:
         return False
     places = tuple(index) if isinstance(index, _types.BaseTuple) else (index,)

@@ -123,7 +123,10 @@ def _position(where: Where) -> tuple[str, int, int]:
 
 
 def _real_path(loc: Sequence[str | int], value: object) -> DocPath:
-    """Drop what pydantic adds to a path (names of union members and validators)."""
+    """Return the path of a complaint (`loc`) without what pydantic adds: union members, validators.
+
+    `value`: the data, in which the path is followed.
+    """
     path: list[str | int] = []
     current = untag(value)
     for number, step in enumerate(loc):
@@ -155,7 +158,10 @@ _COMPUTED: Final = {
 def _words(
     entry: Mapping[str, Any], inner: DocPath, model: type[BaseModel]
 ) -> tuple[str, str | None]:
-    """Say what is wrong, and what to write instead."""
+    """Return what is wrong, and what to write instead (None if that is not known).
+
+    `entry`: pydantic's error; `inner`: its path; `model`: of the file.
+    """
     kind: str = entry["type"]
     context: Mapping[str, Any] = entry.get("ctx") or {}
     name = format_path(inner[-1:])

@@ -178,7 +178,7 @@ def _component(score: Score, name: str, limits: Mapping[str, tuple[str, ...]]) -
 
 
 def _share_of_time(score: Score, seconds: float) -> float | None:
-    """Return the share of the latency; None where that is not a number."""
+    """Return `seconds` divided by the score's latency; None where that is not a number."""
     return seconds / score.latency if score.is_timed and isfinite(score.latency) else None
 
 

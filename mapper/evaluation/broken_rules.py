@@ -58,7 +58,7 @@ def broken_rules(
 
 @dataclass(frozen=True, slots=True)
 class _LoopAbove:
-    """A loop of the Einsum, with its number of iterations."""
+    """A loop above a holder; `turns`: its number of iterations."""
 
     loop: ScheduledLoop
     turns: int

@@ -38,7 +38,7 @@ def idle_tolls(arch: Arch, score: Score) -> tuple[str, ...]:
 
 
 def _missing(arch: Arch) -> dict[str, list[str]]:
-    """Return the components of which each cost is missing, in file order."""
+    """Return, by field of a cost (such as area), the components that lack it, in file order."""
     missing: dict[str, list[str]] = {name: [] for name in _COSTS}
     for node in arch.leaves():
         spec = node.spec

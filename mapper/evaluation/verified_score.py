@@ -80,7 +80,10 @@ def _moved_in_between(arch: Arch, workload: Workload) -> str:
 
 
 def _refuse(violation: Violation, mapping: Mapping, moved: str) -> NoReturn:
-    """Raise MappingError for a mapping that does not compute its workload."""
+    """Raise MappingError for a mapping that does not compute its workload.
+
+    `violation`: why; `moved`: text to append to the advice.
+    """
     known = 0 <= violation.node < len(mapping.places)
     raise MappingError(
         f"this mapping does not compute its workload: {violation}",

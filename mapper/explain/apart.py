@@ -48,9 +48,9 @@ def reach_apart(points: Points, check: Callable[[], None]) -> Tiles | None:
 
 
 def _is_dominated(undominated: list[_Used], used: _Used) -> bool:
-    """Tell whether some earlier bits in use are nowhere above `used`.
+    """Tell whether some list of bits in use in `undominated` is nowhere above `used`.
 
-    If not, add `used` to them.
+    If none is, `used` is appended to the list `undominated`.
     """
     if any(all(a <= b for a, b in zip(earlier, used, strict=True)) for earlier in undominated):
         return True

@@ -233,7 +233,10 @@ def _of_rules(component: TensorHolder, einsum: Einsum) -> Iterator[MappingConstr
 def _of_keeping(
     component: TensorHolder, tensor: str, seen: Sequence[PlacementRules]
 ) -> Iterator[MappingConstraint]:
-    """Yield the constraints on whether a component keeps one tensor."""
+    """Yield the constraints on whether a component keeps one tensor.
+
+    `seen`: the component's rules in some cases, as `_seen` returns them.
+    """
     name = component.name
     if any(tensor in rules.keep - rules.back for rules in seen):
         text = f"{name} must keep {tensor}"
@@ -249,7 +252,10 @@ def _of_keeping(
 def _of_transfers(
     component: TensorHolder, einsum: Einsum, seen: Sequence[PlacementRules]
 ) -> Iterator[MappingConstraint]:
-    """Yield the constraints on how often a component moves the values of tensors."""
+    """Yield the constraints on how often a component moves the values of tensors.
+
+    `seen`: as in `_of_keeping`.
+    """
     name = component.name
     for kind, says in (
         ("no_refetch_from_above", "fetches each value of {} once"),

@@ -128,9 +128,10 @@ def _known_feasible(subject: ConstrainedEinsum, active: frozenset[MappingConstra
 def _single(
     subject: ConstrainedEinsum, conflicts: Sequence[Conflict], active: frozenset[MappingConstraint]
 ) -> list[Relaxation]:
-    """Return the least change of every constraint that helps on its own.
+    """Return, for every constraint that helps on its own, the least change of it; smallest first.
 
-    Such a change breaks every conflict; so its constraint is in the first, and no second exists.
+    Such a change breaks every conflict. So it belongs to the first, and there is no second one: the
+    result is empty with several. `active`: the constraints that hold.
     """
     if len(conflicts) != 1:
         return []
@@ -230,7 +231,11 @@ def _bits_per_tensor(
     active: frozenset[MappingConstraint],
     size: float,
 ) -> dict[str, float]:
-    """Return the bits of each tensor in a mapping that needs no more than `size`."""
+    """Return the bits of each tensor in a mapping for which a memory of `size` bits is enough.
+
+    `constraint`: the size of this memory; `active`: the other constraints that hold. Empty without
+    such a mapping.
+    """
     for space in subject.spaces(active | {constraint}, {constraint: of_size(size)}):
         mapping = subject.mapping_of(space)
         if mapping is not None:

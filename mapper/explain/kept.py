@@ -173,7 +173,10 @@ def _forced(arch: Arch, node: Node, tensor: str) -> Arch:
 def _forbidding(
     arch: Arch, workload: Workload, users: Sequence[Einsum], tensor: str, memory: str
 ) -> list[MappingConstraint]:
-    """Return the constraints that forbid keeping the tensor in the memory, each once."""
+    """Return the constraints that forbid keeping the tensor in the memory, each once.
+
+    `users`: the Einsums that use the tensor.
+    """
     forbidding: dict[str, MappingConstraint] = {}
     for einsum in users:
         for c in ConstrainedEinsum(arch, workload, einsum).constraints:

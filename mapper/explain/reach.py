@@ -149,7 +149,10 @@ def _loose(slots: Sequence[Slot], sizes: dict[str, float]) -> list[tuple[int, Re
 
 
 def _smallest_fit(problem: Problem, slots: Sequence[Slot], sizes: dict[str, float]) -> bool:
-    """Tell whether even the smallest tile above each reservation fits its memory."""
+    """Tell whether even the smallest tile above each reservation fits its memory.
+
+    `sizes`: free bits by memory; the tiles of a memory count together.
+    """
     tiles = _smallest_tiles(problem, slots)
     smallest_bits = dict.fromkeys(sizes, 0.0)
     for index, slot in _loose(slots, sizes):
@@ -195,7 +198,8 @@ def _together(
 ) -> Tiles | None:
     """Return tiles below each slot with which the reservations `loose` fit; None if there are none.
 
-    The reservations of a memory must be consecutive.
+    `loose`: by number of the slot. `sizes`: free bits by memory. The reservations of a memory must
+    be consecutive.
     """
     slots, lattice = points.slots, points.lattice
     tops = {slot.component: i for i, slot in sorted(loose.items(), reverse=True)}

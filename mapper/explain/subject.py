@@ -298,7 +298,10 @@ def _edits_by_component(
     lifted: set[MappingConstraint],
     edits: Mapping[MappingConstraint, Edit],
 ) -> dict[str, list[Edit]]:
-    """Return the edits that lift or replace constraints, in file order."""
+    """Return, by component, the edits of the architecture that lift or replace constraints.
+
+    `lifted`: constraints to drop; `edits`: what to do instead with others. In file order.
+    """
     by_component: dict[str, list[Edit]] = {}
     for c in constraints:
         edit = edits.get(c, c.lift if c in lifted else None)

@@ -76,7 +76,8 @@ def _constraints(
 ) -> dict[MappingConstraint, None]:
     """Return the constraints that can cause a conflict between Einsums, each once.
 
-    `keep` in a memory of infinite size of a tensor that no Einsum exchanges is no cause.
+    `shared`: the tensors that Einsums exchange. To `keep` another tensor in a memory of infinite
+    size is no cause.
     """
     constraints: dict[MappingConstraint, None] = {}
     for subject in subjects:
@@ -150,7 +151,7 @@ class _WorkloadConflict:
         )
 
     def _helps(self, blamed: tuple[MappingConstraint, ...]) -> Iterator[str]:
-        """Yield texts of single changes that help; each memory is searched once.
+        """Yield texts of single changes that help: of one constraint in `blamed` each.
 
         Changes that need other long searches are not tried.
         """

@@ -25,7 +25,10 @@ class Front(tuple["ScoredMapping", ...]):
     def __new__(
         cls, points: Iterable[ScoredMapping] = (), metrics: tuple[str, ...] = METRICS
     ) -> Front:
-        """Return the front of some points."""
+        """Return the front of some points.
+
+        `metrics`: names of the metrics that it is a front of.
+        """
         front = super().__new__(cls, points)
         front.metrics = metrics
         return front

@@ -244,7 +244,7 @@ def _refuse_persistent_tensors(einsums: Sequence[Einsum]) -> None:
 
 
 class _SeenTensor(NamedTuple):
-    """A whole tensor in a memory as one Einsum sees it: its values, and the bits of each."""
+    """A whole tensor in a memory as one Einsum sees it; `width`: bits of each of its values."""
 
     values: int
     width: float

@@ -25,8 +25,9 @@ MOST_AT_PRICES = 5_000_000  # labels of a family with prices: more take longer t
 
 
 class _SweepPass(NamedTuple):
-    """One pass: the target, how many leading fields decide between labels, and bounds so far.
+    """One pass of a sweep over labels.
 
+    `target`: what is looked for. `n_deciding`: how many leading fields decide between labels.
     `bounds`: lower bounds of the labels that were of interest when they arrived.
     """
 

@@ -111,7 +111,10 @@ def _certificate(result: SearchResult, value: float) -> SearchCertificate:
 
 
 def _check_front(result: SearchResult, memories: tuple[str, ...]) -> None:
-    """Raise TilewrightError if the front lacks a metric that the answer depends on."""
+    """Raise TilewrightError if the front lacks a metric that the answer depends on.
+
+    `memories`: names of those whose size changes; the front needs the bits in use of each.
+    """
     objective, front = result.certificate.objective, result.front_proof
     costs = ("energy", "latency") if objective == "edp" else (objective,)
     needed = (*costs, *(f"usage.{name}" for name in memories))
@@ -128,7 +131,10 @@ def _check_front(result: SearchResult, memories: tuple[str, ...]) -> None:
 
 
 def _least_usage(result: SearchResult, memories: tuple[str, ...]) -> str:
-    """Return the least bits of each memory that a mapping of the front needs, as text."""
+    """Return the least bits of each memory that a mapping of the front needs, as text.
+
+    `memories`: their names.
+    """
     least = {name: min(p.score.metric(f"usage.{name}") for p in result.front) for name in memories}
     return ", ".join(f"{bits:g} bits of {name}" for name, bits in least.items())
 
@@ -171,7 +177,10 @@ def _checked_sizes(
 def _components(
     archs: tuple[Arch, Arch], workload: Workload, conventions: str
 ) -> Iterator[tuple[Component, Component]]:
-    """Yield (component before, component after) for all components on the paths of all Einsums."""
+    """Yield (component before, component after) for all components on the paths of all Einsums.
+
+    `archs`: the architecture before the change and after it.
+    """
     switch = conventions_called(conventions).switch
     for einsum in workload.einsums:
         paths = [flatten(arch, workload.scope(einsum), switch=switch) for arch in archs]

@@ -215,8 +215,9 @@ def _spatial_variables(
 ) -> list[frozenset[str]]:
     """Return, per holder of the region, the variables that a spatial loop right above it may have.
 
-    Region: the holders down to the lowest tensor on chip, outermost first. A variable is allowed if
-    its loop may be shared above all exchanged tensors backed by this holder or by one below it.
+    Region: the holders down to the lowest tensor on chip, outermost first. `shareable`: by
+    exchanged tensor, the variables whose loops Einsums may share. A variable is allowed above a
+    holder if it is shareable for each exchanged tensor backed by this holder or by one below it.
     """
     variables: list[frozenset[str]] = []
     allowed = frozenset(space.einsum.bounds)

@@ -48,7 +48,7 @@ class FusedPlan:
 
 
 class _PlannedExchange(NamedTuple):
-    """Say in which memories Einsums exchange which tensors, and which memories' usage counts."""
+    """In which memories Einsums exchange which tensors (`exchanged`), and whose usage counts."""
 
     memories: ExchangeMemories
     exchanged: ExchangedTensors

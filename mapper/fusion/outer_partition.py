@@ -204,7 +204,10 @@ def _outer_dims(request: Request, einsum: Einsum) -> list[_OuterDim]:
 
 
 def _divides_bounds(einsum: Einsum, chosen: tuple[dict[str, int], ...]) -> bool:
-    """Tell whether the lanes of each variable divide its bound."""
+    """Tell whether the lanes of each variable, over all dimensions, divide its bound.
+
+    `chosen`: the lanes of each variable, per dimension.
+    """
     return all(
         bound % prod(lanes.get(variable, 1) for lanes in chosen) == 0
         for variable, bound in einsum.bounds.items()
@@ -271,7 +274,10 @@ def _undistributable_variables(
 def _outer_loops(
     einsum: Einsum, dims: list[_OuterDim], order: tuple[tuple[_VariableLanes, ...], ...]
 ) -> Iterator[OuterLoop]:
-    """Yield the loops of all dimensions, outermost first, with their tiles."""
+    """Yield the loops of all dimensions, outermost first, with their tiles.
+
+    `order`: the (variable, lanes) of each dimension's loops, outermost first.
+    """
     tile = dict(einsum.bounds)
     for (component, dim), loops in zip(dims, order, strict=True):
         for variable, lanes in loops:

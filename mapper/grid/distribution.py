@@ -36,18 +36,18 @@ class Distribution:
 
     @property
     def values(self) -> int:
-        """Values of one part."""
+        """Number of values of one part: the product of its extents."""
         return prod(self.extents)
 
     @cached_property
     def starts(self) -> tuple[Integers, ...]:
-        """The different first positions in each rank, rising."""
+        """The different first positions of parts in each rank, rising: one array for each rank."""
         parts = self.first[self.has]
         return tuple(np.unique(parts[:, rank]) for rank in range(parts.shape[1]))
 
     @cached_property
     def parts(self) -> int:
-        """Number of different parts."""
+        """Number of different parts; elements with the same first positions have the same part."""
         number = np.zeros(int(self.has.sum()), dtype=np.int64)
         for rank, starts in enumerate(self.starts):
             number = number * len(starts) + np.searchsorted(starts, self.first[self.has][:, rank])
@@ -55,7 +55,10 @@ class Distribution:
 
     @cached_property
     def is_disjoint(self) -> bool:
-        """Whether parts have no position in common, and there is one for all ranks' positions."""
+        """Whether no two different parts overlap, and their first positions form a full grid.
+
+        Full: each combination of a first position of every rank is the start of some part.
+        """
         spaced = all(
             (np.diff(starts) >= extent).all()
             for starts, extent in zip(self.starts, self.extents, strict=True)
@@ -63,7 +66,11 @@ class Distribution:
         return spaced and self.parts == prod(map(len, self.starts))
 
     def serves(self, needed: Distribution) -> bool:
-        """Return whether every element that needs a part of the tensor has it."""
+        """Tell whether every element that needs a part has exactly that part already.
+
+        `self` is what the elements have, `needed` what each of them works on. The grid of `needed`
+        may be smaller; its element (row, column) is the same one.
+        """
         rows, columns = needed.has.shape
         if rows > self.has.shape[0] or columns > self.has.shape[1]:
             return False
@@ -81,9 +88,10 @@ class Distribution:
 
 
 def produced(read: SpaceTime) -> Distribution:
-    """Return where the result of a mapping is that stays in the elements.
+    """Return which elements have which part of the output after a mapping that leaves it in them.
 
-    It is at the ends of the sums, or everywhere if it is shared.
+    The result of a sum over elements is in the last element of each group (`partial_sums`), or in
+    every element of the group if the mapping shares it.
     """
     sums = partial_sums(read)
     has = np.full((read.rows, read.columns), sums.shared)
@@ -98,13 +106,16 @@ def produced(read: SpaceTime) -> Distribution:
 
 
 def needed(read: SpaceTime, tensor: HeldTensor) -> Distribution:
-    """Return which part of an input every element of a mapping works on."""
+    """Return which part of an input each element of a mapping works on: all elements have one."""
     has = np.ones((read.rows, read.columns), dtype=bool)
     return Distribution(_first(read, tensor), tensor.extents, has, shape=_shape(read, tensor))
 
 
 def _shape(read: SpaceTime, tensor: HeldTensor) -> tuple[int, ...]:
-    """Return the positions of each rank that the Einsum uses, from 0 on."""
+    """Return how many positions of each rank the Einsum uses, counted from 0, without padding.
+
+    Example: with p < 8 and r < 3 an index p + r uses 10.
+    """
     forms = [form for _, form in tensor.access.projection]
     return tuple(1 + form.ends(read.workload_einsum.bounds)[1] for form in forms)
 
@@ -122,7 +133,7 @@ def _first(read: SpaceTime, tensor: HeldTensor) -> Integers:
 
 
 def lies_elsewhere(read: SpaceTime, tensor: HeldTensor) -> InfeasibleMapping:
-    """Return the error for a tensor in the elements that is not where an Einsum needs it."""
+    """Return the error for an input that is in the elements, but not where an Einsum needs it."""
     name = tensor.name
     return InfeasibleMapping(
         f"{name} stays in the elements, but {read.einsum.name} needs other parts of it than they "

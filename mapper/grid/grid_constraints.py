@@ -73,7 +73,10 @@ class GridConstraints:
         return names == (frozenset() if wanted == "none" else frozenset(wanted.split("+")))
 
     def allows(self, field_name: str, value: str | int) -> bool:
-        """Return whether a choice may have a value."""
+        """Tell whether a field is free or has this value.
+
+        `field_name`: one of the fields of the class.
+        """
         return getattr(self, field_name) in (FREE, value)
 
 

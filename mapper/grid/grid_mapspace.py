@@ -45,13 +45,14 @@ class TimeTile:
 
 @dataclass(frozen=True, slots=True)
 class GridFamily:
-    """Mappings that differ in the scheme of the reduction only.
+    """Mappings that differ only in the scheme of the reduction.
 
-    `shares`: how elements divide the iteration space, in the order of the loops. `tile`: None for
-    whole shares. `resident`: inputs that the elements hold before the run. `scalar`: the input in
-    the engine's register, None for none. `buffers`: 1, or 2 for each tensor that passes in tiles.
-    `shared`: whether all elements that add up a tile of the output get the result. `shifts`: the
-    inputs whose tiles go round rings, each with the axis.
+    `shares`: how elements divide the iteration space, in the order of the Spatial loops. `tile`:
+    the loop in time above the tiles that pass, None if each element works on its whole share at
+    once. `resident`: inputs that the elements hold before the run. `scalar`: the input in the
+    engine's register, None for none. `buffers`: 1, or 2 for each tensor that passes in tiles.
+    `shared`: whether all elements that add up a tile of the output get the finished tile. `shifts`:
+    the inputs whose tiles go round rings of elements, each with the axis.
     """
 
     shares: tuple[Share, ...]
@@ -92,10 +93,10 @@ class GridMapspace:
     costs: LineCosts = PUBLISHED_COSTS
 
     def families(self) -> Iterator[GridFamily]:
-        """Return all families of choices, in a fixed order.
+        """Yield all families of choices, in a fixed order.
 
-        Raises InfeasibleMapping if the constraints name no rank variable, or if no shares obey
-        them.
+        Raises InfeasibleMapping if the constraints name no rank variable of the Einsum, or if no
+        shares obey them.
         """
         self.constraints.check(self.einsum)
         residence = self.residence()
@@ -131,9 +132,10 @@ class GridMapspace:
         return output.tile_size(tile)
 
     def shares(self) -> list[tuple[Share, ...]]:
-        """Return the ways to divide the iteration space with the fewest points, and with few.
+        """Return the divisions that leave an element the fewest points, then some with a few more.
 
-        Raises InfeasibleMapping if the constraints allow none.
+        They are those of `least_work_shares` and `near_least_shares`. Raises InfeasibleMapping if
+        the constraints allow none.
         """
         best = least_work_shares(self.grid, self.einsum, self._allows_shares)
         if not best:
@@ -154,7 +156,12 @@ class GridMapspace:
         return name not in self.einsum.outputs[0].rank_variables
 
     def residence(self) -> list[frozenset[str]]:
-        """Return the sets of inputs that the elements hold before the run."""
+        """Return the sets of inputs that the elements may hold before the run, at most two.
+
+        Inputs that another Einsum leaves in the elements are in both. The persistent inputs
+        (weights) are in the first, and not in the second: that one streams them. A weight that the
+        memory outside must keep is in neither.
+        """
         rules = self._host_rules
         weights = frozenset(
             access.tensor
@@ -180,7 +187,14 @@ class GridMapspace:
         return options
 
     def _scalars(self, local: dict[str, int]) -> list[str | None]:
-        """Return the inputs that may stand in the engine's register, and None where that works."""
+        """Return the inputs that the engine's register may hold.
+
+        None among them: the register is unused. `local`: values of each rank variable in an
+        element's share. Only an Einsum of two different inputs uses the register. An input may
+        stand there if the vector operation has a loop: an output variable that this input lacks,
+        with more than one value in the share. A sum of products needs the register, so None is left
+        out where an input may stand there.
+        """
         einsum, register = self.einsum, self.grid.register
         if register is None or len(einsum.inputs) != 2 or len(set(einsum.tensors)) != 3:
             return [None]
@@ -193,7 +207,11 @@ class GridMapspace:
         return usable if usable and sums and einsum.combine == "*" else [None, *usable]
 
     def _buffers(self, tile: TimeTile | None, resident: frozenset[str]) -> list[int]:
-        """Return the allowed numbers of buffers; tiles that do not pass are no choice."""
+        """Return the numbers of buffers that a mapping may have: 1, 2, both or none.
+
+        Without a loop in time 1 is the only number. A loop in which no tensor passes is no choice:
+        an empty list. Constraints leave out more.
+        """
         if tile is None:
             is_allowed = self.constraints.buffers != 2 and self.constraints.movement != "shift"
             return [1] if is_allowed else []
@@ -221,7 +239,11 @@ class GridMapspace:
         return self.passing(family.tile, family.resident - family.shifted)
 
     def passing(self, tile: TimeTile | None, resident: frozenset[str]) -> tuple[str, ...]:
-        """Return the tensors of which a part passes in each turn of the loop in time."""
+        """Return the tensors of which each turn of the loop needs another tile.
+
+        Those are the tensors indexed by the loop's variable that do not stay in the elements
+        (`resident`: inputs that do).
+        """
         if tile is None:
             return ()
         return tuple(
@@ -238,12 +260,15 @@ class GridMapspace:
 
     @cached_property
     def output_stays(self) -> bool:
-        """Whether the elements keep the output: for an Einsum behind, or as nothing else may."""
+        """Whether elements keep the output: for another Einsum, or as no memory outside may."""
         rules, name = self._host_rules, self.einsum.outputs[0].tensor
         return name in self.staying or name not in rules.keep | rules.may_keep
 
     def groups(self, shares: tuple[Share, ...]) -> tuple[int, int]:
-        """Return the elements that add up into one tile along X and along Y."""
+        """Return how many neighbours along X and along Y add their sums into one output tile.
+
+        It is the product of the counts of summed variables along the axis, 1 without any.
+        """
         counts = {"X": 1, "Y": 1}
         for share in shares:
             if self._is_reduced(share.variable):
@@ -251,12 +276,16 @@ class GridMapspace:
         return counts["X"], counts["Y"]
 
     def _sharing(self, shares: tuple[Share, ...]) -> list[bool]:
-        """Return whether a result may be shared: another Einsum finds it where it stays."""
+        """Return the values that `GridFamily.shared` may have.
+
+        True is one only if elements add up a tile, and another Einsum reads the output in the
+        elements.
+        """
         stays = self.einsum.outputs[0].tensor in self.staying
         return [False, True] if stays and max(self.groups(shares)) > 1 else [False]
 
     def mapping_of(self, choice: GridChoice) -> Mapping:
-        """Return the mapping of a choice."""
+        """Return a choice as a mapping: Storages, loops over elements, loops in time, Compute."""
         family = choice.family
         tile = padded_sizes(self.einsum, family.shares)
         nodes: list[Node] = list(self._outside(family))
@@ -306,7 +335,11 @@ class GridMapspace:
             yield Storage((output,), memory, buffers=buffers, reduction=scheme)
 
     def _work(self, family: GridFamily, tile: dict[str, int]) -> Iterator[Node]:
-        """Return the loops of the work on a tile: those of the output, the sums, the vector."""
+        """Yield the nodes of the work on one tile, from the outermost in.
+
+        They are the loops around the vector operation, the Storage of the scalar in the register,
+        and the loops of the vector operation. `tile`: values of each rank variable in a tile.
+        """
         taken = self.vector_variables(family.scalar)
         yield from (Temporal(name, 1) for name in self.outer_loops(family, tile))
         if family.scalar is not None and self.grid.register is not None:
@@ -317,6 +350,7 @@ class GridMapspace:
     def outer_loops(self, family: GridFamily, tile: Dict[str, int]) -> list[str]:
         """Return the rank variables of the loops around the vector operation, outermost first.
 
+        Output variables come before summed ones. Variables with one value in the tile have no loop.
         `tile`: values of each rank variable in a tile.
         """
         kept, taken = self.einsum.outputs[0].rank_variables, self.vector_variables(family.scalar)
@@ -324,7 +358,11 @@ class GridMapspace:
         return sorted(names, key=lambda name: name not in kept)
 
     def vector_variables(self, scalar: str | None) -> frozenset[str]:
-        """Return the rank variables of the vector operation with a tensor in the register."""
+        """Return the rank variables of the vector operation: the output's but not the scalar's.
+
+        `scalar`: the input in the engine's register; None: there is no vector operation, an empty
+        set.
+        """
         if scalar is None:
             return frozenset()
         kept = self.einsum.outputs[0].rank_variables
@@ -332,7 +370,7 @@ class GridMapspace:
 
     @cached_property
     def by_output(self) -> list[str]:
-        """The rank variables, those of the output in the order of its ranks first."""
+        """All rank variables: those of the output first, in the order of its ranks."""
         output = self.einsum.outputs[0]
         ranked = [name for _, form in output.projection for name, _ in form.terms]
         return list(dict.fromkeys([*ranked, *self.einsum.bounds]))

@@ -58,8 +58,9 @@ def _counts(shares: tuple[Share, ...]) -> dict[str, int]:
 def least_work_shares(grid: Grid, einsum: Einsum, allows: Allows) -> list[tuple[Share, ...]]:
     """Return all divisions that leave an element the fewest points, in a fixed order.
 
-    At most two rank variables are shared along an axis; `allows`: whether an axis may have a set of
-    them. Returns an empty list if none is allowed.
+    A point is one combination of values of all rank variables; padding counts. At most two rank
+    variables are shared along an axis. `allows(axis, variables)`: whether an axis may share this
+    set. Returns an empty list if none is allowed.
     """
     along = {axis: _Options.of(axis, grid, einsum, allows) for axis in ("X", "Y")}
     columns, rows = along["X"], along["Y"]
@@ -110,13 +111,17 @@ def near_least_shares(
 
 
 def _points(einsum: Einsum, shares: tuple[Share, ...]) -> int:
-    """Return the points of an element."""
+    """Return the points of one element's share, padding included."""
     return prod(local_sizes(einsum, shares).values())
 
 
 @dataclass(frozen=True)
 class _Options:
-    """What may be shared along an axis: most elements first. `counts`: (options, variables)."""
+    """The sets of shares that one axis may have, those on the most elements first.
+
+    `counts`: (options, variables) shares of each variable of the Einsum, 1 if it is not shared.
+    `products`: elements that each option uses.
+    """
 
     shares: list[tuple[Share, ...]]
     counts: Integers
@@ -142,7 +147,10 @@ class _Options:
 def _sets(
     axis: Axis, names: list[str], einsum: Einsum, most: int, left: int
 ) -> Iterator[tuple[Share, ...]]:
-    """Return the sets of up to `left` shares of different variables on at most `most` elements."""
+    """Yield the sets of at most `left` shares, of different variables, that fit on `most` elements.
+
+    `names`: the variables to choose from. The empty set is one of them.
+    """
     yield ()
     if not left:
         return
@@ -153,10 +161,11 @@ def _sets(
 
 
 def share_counts(einsum: Einsum, name: str, most: int) -> list[int]:
-    """Return the numbers of shares, from 2 to `most`, that a rank variable may have.
+    """Return into how many shares, 2 to `most`, a rank variable may be divided.
 
-    Of several numbers with equally long shares the least: 100 values have no 16 shares, for 15 are
-    no longer. Divisors only where padding would change the result.
+    Of several numbers with equally long shares only the least: 100 values are not divided into 16
+    shares, for 15 shares are no longer (7 values). Where padding would change the result, only
+    divisors.
     """
     bound = einsum.bounds[name]
     numbers = range(2, min(most, bound) + 1)
@@ -166,9 +175,11 @@ def share_counts(einsum: Einsum, name: str, most: int) -> list[int]:
 
 
 def _work(einsum: Einsum, first: Integers, others: Integers) -> npt.NDArray[np.float64]:
-    """Return the points of an element for one choice along X with each along Y; inf for none.
+    """Return the points of an element for one option along X with each option along Y.
 
-    `first`: (variables,) counts, `others`: (options, variables). Points beyond 2^53 are rounded.
+    `first`: (variables,) counts along X; `others`: (options, variables) counts along Y. Infinite
+    for a pair that is not allowed: it pads a variable that may not be padded, or some share would
+    be padding alone. Points beyond 2^53 are rounded.
     """
     bounds = np.array(list(einsum.bounds.values()), dtype=np.int64)
     counts = first * others

@@ -23,12 +23,12 @@ Integers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class HostStream:
-    """The streams that bring one input into the grid.
+    """The streams that bring one input (`tensor`) into the grid.
 
     `lines`: the elements that share a stream: each row, each column, or the whole grid. `number`:
-    how many streams there are. `tiles`: different tiles of a period, one for each group of elements
-    of the line. `periods`: how often that repeats, once for each tile that passes an element, but
-    once for tiles that then shift.
+    how many such streams there are. `tiles`: different tiles in one period: elements of the line
+    that take the same tile are one group, and each group has one. `periods`: how often that
+    repeats, once for each tile that passes an element, but once in all for tiles that then shift.
     `values`: of one tile. `hops`: links that each word crosses.
     """
 
@@ -46,7 +46,7 @@ class HostStream:
 
     @property
     def words(self) -> int:
-        """Words of one stream."""
+        """Words of one stream during the run: periods times tiles times values."""
         return self.periods * self.tiles * self.values
 
 
@@ -68,9 +68,11 @@ def _stream(read: SpaceTime, tensor: HeldTensor) -> HostStream:
 
 
 def shared_lines(along_x: int, along_y: int, columns: int, rows: int) -> Lines:
-    """Return which elements share a stream of an input.
+    """Return which elements share a stream of an input: each row, each column or the whole grid.
 
-    `along_x`, `along_y`: its different shares along the axes of a grid of `columns` and `rows`.
+    `along_x`, `along_y`: into how many different parts the input is divided along the axes of a
+    grid of `columns` and `rows`. Rows share one if every row has another part; columns likewise. If
+    both hold (every element has another part), the one with more streams; rows if equal.
     """
     by_rows, by_columns = along_y == rows, along_x == columns
     if by_rows and (not by_columns or rows >= columns):
@@ -94,7 +96,10 @@ def _is_used(tensor: HeldTensor, loop: SpaceLoop) -> bool:
 
 
 def share_number(read: SpaceTime, tensor: HeldTensor, axis: Axis) -> Integers:
-    """Return which of the different shares along an axis each position has, counted from 0."""
+    """Return which part of an input each column ("X") or row ("Y") needs: numbers from 0.
+
+    Example: columns share first m in 2, then k in 2. An input indexed by m alone has (0, 0, 1, 1).
+    """
     total = read.columns if axis == "X" else read.rows
     position, number, scale = np.arange(total), np.zeros(total, dtype=np.int64), 1
     for loop in reversed(read.along(axis)):
@@ -106,7 +111,7 @@ def share_number(read: SpaceTime, tensor: HeldTensor, axis: Axis) -> Integers:
 
 
 def place_in_period(read: SpaceTime, stream: HostStream) -> Integers:
-    """Return which tile of a period each element takes: (rows, columns), counted from 0."""
+    """Return which of a period's tiles each element takes: (rows, columns), numbers from 0."""
     along_x = share_number(read, stream.tensor, "X")
     along_y = share_number(read, stream.tensor, "Y")
     shape = (read.rows, read.columns)
@@ -132,7 +137,12 @@ def element_starts(read: SpaceTime) -> dict[str, Integers]:
 
 
 def visit_starts(read: SpaceTime, tensor: HeldTensor, visits: int) -> dict[str, Integers]:
-    """Return the first value of each rank variable in the first tiles that pass: (visits,)."""
+    """Return the first value of each rank variable in the first `visits` tiles that pass an
+    element.
+
+    In the order of time, relative to the element's share; one array of `visits` numbers per
+    variable.
+    """
     number = np.arange(visits)
     starts = {name: np.zeros(visits, dtype=np.int64) for name in read.einsum.bounds}
     for loop in reversed(read.time[: tensor.depth]):

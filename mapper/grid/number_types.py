@@ -61,6 +61,6 @@ def dtype_of(access: TensorAccess, einsum: Einsum) -> str:
 
 
 def joins_over_elements(einsum: Einsum) -> bool:
-    """Return whether elements can join partial results as they come: floats, and sums of i16."""
+    """Tell whether elements can add up partial results on the fabric: floats, and sums of i16."""
     numbers = number_types(einsum)
     return not numbers.is_integer or (numbers.output == "i16" and not joins_by_max(einsum))

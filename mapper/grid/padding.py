@@ -38,7 +38,7 @@ def may_pad(einsum: Einsum, variable: str) -> bool:
 
 
 def _is_zero(node: ast.expr, zeros: frozenset[str]) -> bool:
-    """Return whether a formula is 0 for any finite values where some of its inputs are 0."""
+    """Tell whether a formula must be 0 where the inputs in `zeros` are 0 and all others finite."""
     match node:
         case ast.Name(id=name):
             return name in zeros
@@ -56,7 +56,7 @@ def _is_zero(node: ast.expr, zeros: frozenset[str]) -> bool:
 
 
 def padded(einsum: Einsum, bounds: Mapping[str, int]) -> Einsum:
-    """Return an Einsum with larger bounds, itself if they are the same."""
+    """Return an Einsum with larger bounds of its rank variables; itself if they are the same."""
     if all(bounds[name] == bound for name, bound in einsum.bounds.items()):
         return einsum
     return replace(einsum, bounds={name: bounds[name] for name in einsum.bounds})

@@ -60,11 +60,17 @@ class PartialSums:
         return (0, 0) if snake is None else (0, snake.first_column)
 
     def head_columns(self, columns: int) -> range:
-        """Return the columns in which the sums of the rows end."""
+        """Return the columns of the elements that have the results: the last one of each group.
+
+        `columns`: of the grid. Example: groups of 4 in 12 columns end in columns 3, 7 and 11.
+        """
         return range(self.group_columns - 1, columns, self.group_columns)
 
     def head_rows(self, rows: int) -> range:
-        """Return the rows in which the sums of the columns end."""
+        """Return the rows of the elements that have the results: the last one of each group.
+
+        `rows`: of the grid.
+        """
         return range(self.group_rows - 1, rows, self.group_rows)
 
     def along(self, axis: Axis) -> list[Phase]:
@@ -121,7 +127,11 @@ def _group(read: SpaceTime, axis: Axis) -> int:
 
 
 def _phases(axis: Axis, group: int, elements: int, lines: range, scheme: str) -> tuple[Phase, ...]:
-    """Return the phases that add up each group of neighbours of the lines of an axis."""
+    """Return the phases along one axis: in each, every group of neighbours runs the same chains.
+
+    `group`: elements of a group; `elements`: of a line; `lines`: the rows or columns that take
+    part.
+    """
     starts = range(0, elements, group)
     return tuple(
         Phase(axis, tuple(chain.moved(start) for start in starts for chain in chains), lines)
@@ -155,7 +165,11 @@ def sums_received(read: SpaceTime, sums: PartialSums) -> npt.NDArray[np.int64]:
 
 
 def sum_hops(read: SpaceTime, sums: PartialSums) -> int:
-    """Return the links that the partial sums of one word of every output tile cross."""
+    """Return over how many links partial sums go for one word of each output tile.
+
+    Example: 8 columns and 2 rows, in groups of 4 columns and 1 row: four groups. Each sends over 3
+    links: 12.
+    """
     if sums.snake is not None:
         return read.rows * read.columns // sums.group * (sums.group - 1)
     return sum(
@@ -164,12 +178,18 @@ def sum_hops(read: SpaceTime, sums: PartialSums) -> int:
 
 
 def share_hops(read: SpaceTime, sums: PartialSums) -> int:
-    """Return the links that one word of every finished tile crosses to reach its whole group."""
+    """Return over how many links one word of every finished tile goes to the rest of its group.
+
+    0 unless the result is shared; a group of n elements takes n - 1.
+    """
     return (sums.group - 1) * (read.columns * read.rows // sums.group) if sums.shared else 0
 
 
 def exit_hops(read: SpaceTime, sums: PartialSums) -> int:
-    """Return the links inside the grid that one word of every finished tile crosses to leave."""
+    """Return over how many links inside the grid one word of every finished tile leaves.
+
+    0 if tiles leave over the border that they end at, or stay. Else each goes down its column.
+    """
     if sums.exit != "gather":
         return 0
     columns = len(sums.head_columns(read.columns))

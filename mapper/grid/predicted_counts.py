@@ -48,9 +48,11 @@ def predict(read: SpaceTime) -> Counts:
 
 
 def _of_zeros(read: SpaceTime) -> Counts:
-    """Return what products of f16 that are added up in f32 add: each first one is added to a zero.
+    """Return the reads and writes of zeros that sums in f32 of f16 products begin with.
 
-    So every value of an output tile is written and read once more (theory/grid.md §4).
+    The first product is added to a zero in memory, unlike in the model. So each value of an output
+    tile is written and read once more (theory/grid.md §4). Empty for other number types and without
+    a scalar in the register.
     """
     if not read.numbers.widens or read.scalar is None:
         return {}
@@ -79,7 +81,10 @@ def _of_shifts(read: SpaceTime) -> Counts:
 
 
 def _of_mapping(read: SpaceTime) -> Counts:
-    """Return the values read, written and computed by the analytical model of the mapping."""
+    """Return the counts of the analytical model of the mapping: values read, written and computed.
+
+    Without the components whose counts do not hold for the grid (`_not_counted`).
+    """
     view = make_view(read.einsum, read.flat)
     runs = [(path, view) for path in paths_of(read.mapping)]
     score = evaluate_flat(runs, conventions_called("default"))
@@ -96,10 +101,10 @@ def _of_mapping(read: SpaceTime) -> Counts:
 
 
 def _not_counted(read: SpaceTime) -> tuple[str, ...]:
-    """Return the components whose counts in the model do not hold for the grid.
+    """Return the names of the components whose counts in the model do not hold for the grid.
 
-    The operand register is inside the engine. The model's network has one source in a corner, but
-    here each line of the grid has a border of its own.
+    They are the operand register, which is inside the engine, and the network: the model's has one
+    source in a corner, but here each line of the grid has a border of its own.
     """
     components = (read.grid.register, read.grid.fabric)
     return tuple(component.name for component in components if component is not None)

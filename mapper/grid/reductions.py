@@ -60,7 +60,7 @@ def line_chains(elements: int, scheme: str) -> tuple[tuple[Chain, ...], ...]:
     """Return, phase by phase, the chains that add up a line of elements into its last element.
 
     "chain": one chain over all elements. "two_phase(4)": chains inside groups of 4 neighbours, the
-    last group being the shorter one, then one chain over the last element of each group; without a
+    first group being the shorter one, then one chain over the last element of each group; without a
     number groups of isqrt(elements) (theory/wafer.md §7.1). "tree": in each phase half of the
     elements that still hold a sum send it to the other half. "auto(21,5,1)": the fastest tree
     where an addition takes 21 cycles, and a sum 5 and one for each link from one to the next

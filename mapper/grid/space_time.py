@@ -121,17 +121,17 @@ class SpaceTime:
         return {tensor.name: tensor for tensor in self.tensors}
 
     def tensor(self, name: str) -> HeldTensor:
-        """Return how a tensor of the Einsum is held; KeyError if it has none of that name."""
+        """Return how the elements hold a tensor; KeyError if the Einsum has none of that name."""
         return self._tensors[name]
 
     @property
     def output(self) -> HeldTensor:
-        """How the one output is held."""
+        """How the elements hold the one output."""
         return self._tensors[self.einsum.outputs[0].tensor]
 
     @property
     def inputs(self) -> tuple[HeldTensor, ...]:
-        """How the inputs are held, in the order of the Einsum."""
+        """How the elements hold the inputs, in the order of the Einsum."""
         return tuple(tensor for tensor in self.tensors if not tensor.access.output)
 
     @property
@@ -178,7 +178,11 @@ class SpaceTime:
         return 1 - self.workload_einsum.operations / self.einsum.operations
 
     def visits(self, tensor: HeldTensor) -> int:
-        """Return how many tiles of a tensor pass through an element one after the other."""
+        """Return how many tiles of a tensor pass an element one after the other.
+
+        1 for a whole share. It is the product of the counts of the loops in time above the tensor's
+        Storage.
+        """
         return prod(loop.count for loop in self.time[: tensor.depth])
 
     def is_reduced(self, variable: str) -> bool:
@@ -210,7 +214,7 @@ def space_time(
 
 
 class _Reading:
-    """Collects what the nodes of a mapping say, from the outermost in."""
+    """Collects what the nodes of a mapping say: `take` each, outermost first, then `result`."""
 
     def __init__(self, grid: Grid, einsum: Einsum, staying: frozenset[str]) -> None:
         self.grid, self.einsum, self.staying = grid, einsum, staying
@@ -225,7 +229,7 @@ class _Reading:
         self.is_complete = False
 
     def take(self, node: Node) -> None:
-        """Read the next node."""
+        """Read the next node; raises InfeasibleMapping for one that elements cannot follow."""
         match node:
             case Sequential():
                 raise _refusal(
@@ -265,7 +269,12 @@ class _Reading:
             self.time.append(TimeLoop(name, node.tile_shape, count))
 
     def _pad(self, name: str, size: int, before: int) -> None:
-        """Let a rank variable have more values, so that all its tiles are equal."""
+        """Enlarge a rank variable's bound to make all its tiles equal: zeros follow its last value.
+
+        `size`: values with padding; `before`: without. Raises InfeasibleMapping unless this is the
+        outermost loop over the variable, above the Storages in the elements, and zeros leave the
+        result unchanged.
+        """
         if name in self.split or self.held:
             raise _refusal(
                 f"tiles do not divide the {before} values of {name} in the tile above",
@@ -345,7 +354,10 @@ class _Reading:
         return "X" if dim == self.grid.dims[0] else "Y"
 
     def result(self, flat: FlatArch, mapping: Mapping) -> SpaceTime:
-        """Return the reading; raises InfeasibleMapping if nodes are missing."""
+        """Return the mapping as read; raises InfeasibleMapping if nodes are missing.
+
+        These are the Compute, and a Storage in the elements' memory for every tensor.
+        """
         if not self.is_complete:
             raise _refusal("the mapping does not end in a Compute", "Compute as the last node")
         for name in self.einsum.tensors:
@@ -410,7 +422,11 @@ def _check_residence(tensor: HeldTensor, grid: Grid, staying: frozenset[str]) ->
 
 
 def _check_sums(read: SpaceTime) -> None:
-    """Check that partial sums stay in the elements and are added over neighbours."""
+    """Raise InfeasibleMapping unless partial sums stay in the elements until they are complete.
+
+    So no loop over a summed variable may stand above the output's Storage, and along each axis
+    loops over summed variables are innermost: the elements that add up are neighbours.
+    """
     above = [loop.variable for loop in read.time[: read.output.depth]]
     summed = next((name for name in above if read.is_reduced(name)), None)
     if summed is not None:
@@ -429,7 +445,11 @@ def _check_sums(read: SpaceTime) -> None:
 
 
 def _check_scalar(read: SpaceTime) -> None:
-    """Check that every value in the register serves one vector operation."""
+    """Raise InfeasibleMapping unless one vector operation uses each value in the register.
+
+    The register holds an input of an Einsum of two inputs. Its Storage is below all those of the
+    elements' memory. Loops below it are over output variables that this input lacks.
+    """
     if read.scalar is None:
         return
     tensor, below = read.tensor(read.scalar), read.time[read.scalar_depth :]
@@ -452,7 +472,11 @@ def _check_scalar(read: SpaceTime) -> None:
 
 
 def _check_buffers(read: SpaceTime) -> None:
-    """Check that two buffers stand below the only loop that brings tiles."""
+    """Raise InfeasibleMapping unless tensors have 1 or 2 buffers, and 2 only to overlap work.
+
+    With two buffers anywhere, one loop in time is above the tiles that pass. All tensors below this
+    loop have two buffers; those above it have one.
+    """
     for tensor in read.tensors:
         if tensor.buffers not in (1, 2):
             raise _refusal(f"{tensor.name} has {tensor.buffers} buffers", "1 or 2")

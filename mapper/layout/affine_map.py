@@ -87,7 +87,7 @@ class QuasiAffine:
 
 
 def dim(number: int) -> QuasiAffine:
-    """Return the index of one dimension."""
+    """Return the expression that is the index of dimension `number`."""
     return QuasiAffine("dim", number)
 
 
@@ -185,7 +185,10 @@ class _MapReader:
         self.tokens = [(m.group(m.lastindex or 0), m.start()) for m in _TOKEN.finditer(text)]
 
     def whole(self, rank: int | None) -> AffineMap:
-        """Read the map to the end of the text."""
+        """Read the map to the end of the text.
+
+        `rank`: dimensions that it must have; None: the text lists them.
+        """
         named = self._dimension_list() if "->" in self.text else None
         if named is None and rank is None:
             self._fail("an affine map has dimensions on the left: (d0, d1) -> (...)")

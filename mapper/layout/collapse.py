@@ -260,7 +260,12 @@ def _groups(spans: Sequence[Interval], rank: int) -> list[tuple[int, ...]]:
 def _joined(
     shape: Sequence[int], group: Sequence[int], alignments: Sequence[int]
 ) -> tuple[tuple[Term, ...], int]:
-    """Return the terms and the extent of consecutive dimensions, aligned from the last outwards."""
+    """Return the terms (dimension, coefficient) and the extent of a group of dimensions.
+
+    `group`: their numbers; the last one has coefficient 1. Going outwards, the extent so far is
+    rounded up to a multiple of the dimension's alignment. Example: shape (3, 5), alignments (1, 4):
+    the inner extent is 8, the terms are (0, 8), (1, 1), the extent 24.
+    """
     terms, extent = [], 1
     for number in reversed(group):
         terms.append((number, extent))

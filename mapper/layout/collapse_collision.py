@@ -91,7 +91,7 @@ def _collision(shape: Sequence[int], rows: Sequence[Sequence[Term]]) -> list[int
 
 
 def _largest_first(rank: int, factors: Sequence[Sequence[int]]) -> list[int]:
-    """Return the dimensions, those with the largest coefficients first."""
+    """Return the numbers 0 … rank - 1 of the dimensions, the largest coefficients first."""
     return sorted(range(rank), key=lambda d: -max((f[d] for f in factors), default=0))
 
 
@@ -118,8 +118,8 @@ def _steps(
 ) -> Sequence[int]:
     """Return the steps of one dimension after which every coordinate can still return to 0.
 
-    Nearest to 0 first. A coordinate at `sums` must come within its span: |sum + factor * step| <=
-    span.
+    From -most to most, nearest to 0 first. A coordinate at `sums` must come within its span: |sum +
+    factor * step| <= span.
     """
     low, high = -most, most
     for factor, total, span in zip(factors, sums, spans, strict=True):

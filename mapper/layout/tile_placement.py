@@ -30,7 +30,10 @@ class BlockPlace:
 
 @dataclass(frozen=True, slots=True)
 class PlacementOverlap:
-    """Two blocks of two placements that share memory, and the first byte that both have."""
+    """Two blocks of two placements that share memory, and the first byte that both have.
+
+    `first`, `second`: indices of the blocks; `bank`, `partition`, `address`: of the byte.
+    """
 
     first: BlockIndex
     second: BlockIndex

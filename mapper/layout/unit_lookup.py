@@ -45,9 +45,10 @@ class UnitLookup(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class NumberedLookup:
-    """Lookup by row-major number: cell n is unit n.
+    """Lookup by number: cell n, counted row-major in `grid`, is unit n.
 
-    `axes`: dimensions of the units in the order in which they count, the fastest first.
+    `units`: their extents. `axes`: dimensions of the units in the order in which they count, the
+    fastest first.
     """
 
     grid: tuple[int, ...]
@@ -102,7 +103,10 @@ class CoordinateLookup:
 
 @dataclass(frozen=True, slots=True)
 class TableLookup:
-    """Lookup by table: the unit of each cell in row-major order, and the cell of each unit."""
+    """Lookup by table: the unit of each cell, and the cell of each unit.
+
+    `units_by_number`: by the row-major number of the cell in `grid`.
+    """
 
     grid: tuple[int, ...]
     units_by_number: tuple[Unit, ...]
@@ -190,7 +194,7 @@ def number_in(shape: Sequence[int], index: Sequence[int]) -> int:
 
 
 def digits(shape: Sequence[int], number: int) -> tuple[int, ...]:
-    """Return the index of a row-major number: the inverse of `number_in`."""
+    """Return the index at row-major number `number` in `shape`: the inverse of `number_in`."""
     result = []
     for extent in reversed(shape):
         number, at = divmod(number, extent)

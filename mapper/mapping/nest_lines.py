@@ -92,10 +92,11 @@ class NestLine:
 def nest_lines(
     nodes: Sequence[Node], bounds: Extents | None = None, bits: Bits | None = None
 ) -> tuple[NestLine, ...]:
-    """Return the lines of a mapping, holders of one memory that stand together as one.
+    """Return the lines of a mapping; holders of one memory that stand together are one line.
 
-    `bounds`: of the rank variables by Einsum, for the numbers of trips; `bits`: of the tiles, by
-    "einsum/memory/tensor". Steps are numbered by the Einsums in them, from 1 on.
+    `nodes`: of the mapping, outermost first. `bounds`: of the rank variables by Einsum, for the
+    numbers of trips; `bits`: of the tiles, by "einsum/memory/tensor". Steps are numbered by the
+    Einsums in them, from 1 on.
     """
     walk = _NestWalk(bits or {}, {name: n for n, name in enumerate(einsums_below(nodes), start=1)})
     return tuple(walk.lines(tuple(nodes), 0, bounds or {}))
@@ -139,7 +140,10 @@ class _NestWalk:
     steps: Mapping[str, int]
 
     def lines(self, nodes: Sequence[Node], depth: int, extents: Extents) -> Iterator[NestLine]:
-        """Yield the lines of nodes; `extents`: of the tiles that they work on."""
+        """Yield the lines of nodes; `depth`: nodes above.
+
+        `extents`: of the tiles that they work on.
+        """
         below = tuple(einsums_below(nodes))
         for key, group in groupby(nodes, _holder):
             if key is not None:

@@ -99,7 +99,11 @@ def _with_lanes(
 def _changed_lanes(
     points: Points, number: int, choice: tuple[int, ...], lanes: Tile
 ) -> dict[int, int]:
-    """Return, by variable number, the new lanes at slot `number` where these change."""
+    """Return, by variable number, the new lanes at slot `number` where these change.
+
+    `choice`: the new lanes of the dimension's variables; `lanes`: the present ones of all
+    variables.
+    """
     dimension = points.slots[number]
     assert isinstance(dimension, SpatialLoops)
     names = list(points.problem.einsum.bounds)
@@ -195,8 +199,8 @@ def _recut(
 ) -> Iterator[list[int]]:
     """Yield chains of one variable with another tile below one slot, as uneven loops allow.
 
-    The tile changes down to the next slot that loops over the variable. `cuttable`: tiles that an
-    uneven loop may cut.
+    `chain`: the variable's bound, then its tile below each slot. `sites`: slots that may loop over
+    it; the tile changes from one to the next. `cuttable`: tiles that an uneven loop may cut.
     """
     for site, following in pairwise(sites):
         for tile in range(chain[following + 1], chain[site] + 1):

@@ -36,7 +36,10 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class _TemplateCache:
-    """The templates made so far: all, and those that a search for energy or latency needs."""
+    """The templates made so far: all, and those that a search for energy or latency needs.
+
+    They are called `every` and `searched`; None: not made yet.
+    """
 
     every: tuple[Template, ...] | None = None
     searched: tuple[Template, ...] | None = None

@@ -160,7 +160,10 @@ def _peaks(
 
 
 def _alive(bodies: list[PathOccupancies], shared: list[int]) -> Iterator[list[Tile]]:
-    """Yield the tiles that are live while each Einsum runs."""
+    """Yield, per Einsum, the tiles that are live while it runs, each with its owner's number.
+
+    `bodies`: tiles of each Einsum; `shared`: per pair of neighbours, how many loops they share.
+    """
     tiles = [(n, occupancy) for n, body in enumerate(bodies) for occupancy in body.occupancies]
     persistent = [(n, occupancy) for n, occupancy in tiles if occupancy.persistent]
     exchanged = _exchanged_tiles(bodies)
@@ -171,7 +174,10 @@ def _alive(bodies: list[PathOccupancies], shared: list[int]) -> Iterator[list[Ti
 
 
 def _exchanged_tiles(bodies: list[PathOccupancies]) -> list[list[Tile]]:
-    """Return the tiles of exchanged tensors that are live while each Einsum runs."""
+    """Return, per Einsum, the tiles of exchanged tensors that are live while it runs.
+
+    `bodies`: tiles of each Einsum.
+    """
     tiles: list[list[Tile]] = [[] for _ in bodies]
     spans = _spans(bodies)
     for owner, body in enumerate(bodies):
@@ -250,7 +256,10 @@ def _refuse(bodies: list[PathOccupancies], name: str, needed: float, text: str) 
 
 
 def _largest(bodies: list[PathOccupancies], name: str) -> list[tuple[Occupancy, Where | None]]:
-    """Return the tiles in memory `name` and where they are placed, the largest first."""
+    """Return the tiles in memory `name` and where they are placed, the largest first.
+
+    `bodies`: tiles of each Einsum.
+    """
     tiles = [
         (occupancy, body.path.where(body.path.origins.index(occupancy.origin)))
         for body in bodies

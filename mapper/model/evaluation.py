@@ -139,7 +139,10 @@ def _check_einsums(paths: tuple[Path, ...], workload: Workload) -> None:
 
 
 def _check_name(path: Path, names: list[str], remaining: set[str]) -> None:
-    """Check that a branch names an Einsum that no branch before it names."""
+    """Check that a branch names an Einsum of the workload that no branch before it names.
+
+    `names`: all Einsums; `remaining`: those not named yet.
+    """
     if path.einsum in remaining:
         return
     if path.einsum in names:
@@ -158,7 +161,10 @@ def _check_name(path: Path, names: list[str], remaining: set[str]) -> None:
 
 
 def _check_order(path: Path, einsum: Einsum, unwritten: set[str]) -> None:
-    """Check that the Einsum of a branch reads no tensor that it or a later branch writes."""
+    """Check that the Einsum of a branch reads no tensor that it or a later branch writes.
+
+    `unwritten`: the tensors that these branches write.
+    """
     early = [access.tensor for access in einsum.inputs if access.tensor in unwritten]
     if early:
         raise MappingError(

@@ -42,7 +42,7 @@ Turns = Sequence[tuple[_Messages, int]]  # the messages of a turn, and how many 
 
 @dataclass(frozen=True, slots=True)
 class _NetworkLoop:
-    """A spatial loop over instances below the network.
+    """A spatial loop over instances below the network, along dimension `dim`.
 
     `stride`: links between two neighbouring instances. `served`: instances that one place of a
     distributed source serves, or None. `shared`: all instances get the same tile. `switch`: the

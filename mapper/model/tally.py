@@ -97,7 +97,10 @@ def _places(
     view: EinsumView,
     conventions: Conventions,
 ) -> dict[str, Count]:
-    """Return how many instances of each distributed memory work, by the loops over its grid."""
+    """Return how many instances of each distributed memory work, by the loops over its grid.
+
+    `loops`: the spatial loops; `used`: lanes in use by (component, dimension).
+    """
     looped = {(loop.spatial, loop.dim) for loop in loops.values()}
     used_by_loops = {dim: count for dim, count in used.items() if dim in looped}
     return active_places(view, used_by_loops, conventions.places)

@@ -120,7 +120,10 @@ def answer(request: Request, explain: bool = True) -> SearchResult:
 
 
 def _fused(request: Request, explain: bool) -> SearchResult:
-    """Search fused mappings of all Einsums; search each Einsum on its own where that fails."""
+    """Search fused mappings of all Einsums; search each Einsum on its own where that fails.
+
+    `explain`: say why nothing was found if there is no mapping.
+    """
     einsums = request.workload.einsums
     is_late = request.options.progress is None and not request.budget.is_limited
     first = None if is_late else _first_mapping(request)
@@ -213,7 +216,10 @@ def _least_computing(request: Request) -> float:
 
 
 def _has_time_for_more(request: Request, first: SearchResult) -> bool:
-    """Tell whether at least twice the seconds of the search that found `first` are left."""
+    """Tell whether more than twice the seconds of the search that found `first` are left.
+
+    True if the request has no limit of time.
+    """
     seconds_left = request.budget.seconds_left
     return seconds_left is None or seconds_left > 2 * first.statistics.seconds
 
@@ -244,7 +250,8 @@ def _with_better_mapping(result: SearchResult, known: SearchResult) -> SearchRes
 def _noted(request: Request, einsums: tuple[Einsum, ...], note: str, explain: bool) -> SearchResult:
     """Search each Einsum on its own, and add `note`, which says why fusion was not searched.
 
-    Raises UnsupportedFeature if some Einsum has no mapping alone, but fused mappings may exist.
+    `explain`: as in `_fused`. Raises UnsupportedFeature if some Einsum has no mapping alone, but
+    fused mappings may exist.
     """
     try:
         return replace(_apart(request, einsums, explain), notes=(note,))
@@ -313,7 +320,10 @@ def _fused_or_uneven(request: Request) -> SearchResult:
 
 
 def _apart(request: Request, einsums: tuple[Einsum, ...], explain: bool = True) -> SearchResult:
-    """Search each Einsum on its own, and join the mappings into one of the workload."""
+    """Search each Einsum on its own, and join the mappings into one of the workload.
+
+    `explain`: as in `_fused`.
+    """
     objective = next((name for name in OBJECTIVES if name == request.options.objective), None)
     if objective is None:
         from tilewright.mapper.fronts.front_search import least_of_einsums

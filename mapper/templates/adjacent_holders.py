@@ -113,7 +113,7 @@ def overflowing(problem: Problem, template: Template) -> frozenset[str]:
 
 
 def _may_be_adjacent(problem: Problem, template: Template, first: int, last: int) -> bool:
-    """Tell whether every fanout between two holders may use a single lane.
+    """Tell whether every fanout between holders `first` and `last` may use a single lane.
 
     Only then can there be no loop between them.
     """

@@ -162,11 +162,12 @@ def _groups_above(
 def _groups_by_effect(
     problem: Problem, template: Template, loops: SpatialLoops, holders_below: Sequence[int]
 ) -> _Groups:
-    """Group the choices that multiply the counts of the same slots.
+    """Group the choices of a dimension that multiply the counts of the same slots.
 
-    Whether lanes run over a variable decides which loops may stand between them and the holders;
-    how many do multiplies the tile of a tensor and divides its visits, unless it sees the variable
-    through a window, or one that skips.
+    `holders_below`: numbers of the holders whose counts it may change. Whether lanes run over a
+    variable decides which loops may stand between them and the holders. How many do multiplies the
+    tile of a tensor and divides its visits, unless it sees the variable through a window, or one
+    that skips.
     """
     accesses = [problem.einsum.access(template.holders[i].tensor) for i in holders_below]
     relevant = [v for v in loops.variables if any(v in a.rank_variables for a in accesses)]

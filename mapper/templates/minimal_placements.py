@@ -102,9 +102,10 @@ def _placed(
     backed: frozenset[str],
     choose: Callable[[_HolderLevel, str, _Holds], _Holds],
 ) -> Iterator[Placement]:
-    """Enumerate placements from the outermost level down.
+    """Yield placements, decided from the outermost component down.
 
-    `choose`: picks, for each level and tensor, from the legal options.
+    `components`: those that may hold tensors. `backed`: tensors that the outermost memory must
+    hold. `choose`: picks, for each level and tensor, from the legal options.
     """
 
     def extend(kept_tensors: KeptTensors) -> Iterator[Placement]:

@@ -124,9 +124,10 @@ def _extend(
     backed: frozenset[str],
     kept_tensors: KeptTensors,
 ) -> Iterator[Placement]:
-    """Enumerate the placements that keep `kept_tensors` in the components above.
+    """Yield the placements that keep `kept_tensors` in the components above.
 
-    `components`: those below, which still choose.
+    `components`: those below, which still choose. `backed`: tensors that the outermost memory must
+    hold.
     """
     if not components:
         if _tensors_in(kept_tensors) >= set(einsum.tensors):
@@ -200,7 +201,11 @@ def templates(
 def _holders_of(
     placement: Placement, tolls: frozenset[str], floating: frozenset[str]
 ) -> tuple[list[Holder], list[list[Holder]]]:
-    """Return the backing holders of a placement, and lists of the other holders, one per memory."""
+    """Return the backing holders of a placement, and lists of the other holders, one per memory.
+
+    `tolls`: names of the Tolls, which are left out. `floating`: tensors whose outermost holder
+    below the outermost memory does not back them.
+    """
     held_above: set[str] = set()
     backing: list[Holder] = []
     groups: list[list[Holder]] = []

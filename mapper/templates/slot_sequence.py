@@ -219,7 +219,7 @@ def _useful_loops(
 ) -> Iterator[TemporalLoops]:
     """Yield the slot of temporal loops right above holder `index`, unless it would be empty.
 
-    Loops that cost no more below the holder are left out of it.
+    `variables`: those that may loop there. Loops that cost no more below the holder are left out.
     """
     yield from _loops([v for v in variables if _useful_above(problem, template, index, v)])
 

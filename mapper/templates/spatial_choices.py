@@ -350,8 +350,9 @@ def _usages_to_try(dim: PathDimension) -> list[float]:
 def _extents(used: int, lanes: int, bound: int, cuttable: tuple[int, ...]) -> list[int]:
     """Return the extents above `lanes` tiles of extent `used` along one variable.
 
-    E.g. 3 lanes of tiles of 2 make 6, or 5 if an uneven loop may cut 5, which is returned as -5:
-    above it no other uneven loop may stand.
+    `bound`: of the variable; `cuttable`: tiles that an uneven loop may cut. E.g. 3 lanes of tiles
+    of 2 make 6, or 5 if an uneven loop may cut 5, which is returned as -5: above it no other uneven
+    loop may stand.
     """
     even = used * lanes
     if used < 0 or not cuttable:

@@ -53,7 +53,11 @@ class _Intervals(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Handover:
-    """A tensor that one Einsum writes and a later one reads, with the loops around both."""
+    """A tensor that one Einsum writes and a later one reads, with the loops around both.
+
+    `written`, `read`: its accesses; `holder`: the outermost one of the writer; the bounds are those
+    of the rank variables of both.
+    """
 
     tensor: str
     writer: EinsumSchedule
@@ -183,7 +187,10 @@ def _turns_at(exchange: _Handover, depth: int) -> _SameLoops | _OtherLoops:
 
 @dataclass(frozen=True, slots=True)
 class _SameLoops:
-    """Tiles of a shared loop, which both Einsums cut out of the same tiles `above`."""
+    """Tiles of a shared loop, which both Einsums cut out of the same tiles `above`.
+
+    `reader_tiles`: of the reader's variable; `writer_bound`: of the writer's.
+    """
 
     above: Tiles
     reader_tiles: Tiles
@@ -212,10 +219,10 @@ class _SameLoops:
 
 @dataclass(frozen=True, slots=True)
 class _OtherLoops:
-    """Tiles of a shared loop that both Einsums cut out of different tiles.
+    """Tiles of a shared loop that the two Einsums cut out of different tiles.
 
-    Only turns since the outer loops began their turn are compared, and the writer is taken to be
-    in any turn if outer loops cut its tiles.
+    `writer_bound`: of the writer's variable. Only turns since the outer loops began their turn are
+    compared, and the writer is taken to be in any turn if outer loops cut its tiles.
     """
 
     reader_tiles: Tiles

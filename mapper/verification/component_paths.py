@@ -16,7 +16,7 @@ from tilewright.mapper.workload.workload import Workload
 def component_paths(
     arch: Arch, workload: Workload, schedules: Sequence[EinsumSchedule], switch: Switch = passed_by
 ) -> tuple[FlatArch | Violation, ...]:
-    """Return what `component_path` returns for the schedule of each Einsum."""
+    """Return, per Einsum's schedule, its path of components, or a violation if one is not on it."""
     return tuple(component_path(arch, workload, schedule, switch) for schedule in schedules)
 
 

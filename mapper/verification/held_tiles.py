@@ -35,6 +35,7 @@ class ReservedTile:
 
     `values`: of the tensor; fractions where instances of a distributed memory share a tile.
     `bits_per_value`: width there. `loops_above`: loops that make the tile as small as it is.
+    `is_outermost`: the holder is the tensor's outermost one.
     """
 
     holder: ScheduledHolder
@@ -107,7 +108,7 @@ class EinsumTiles:
         )
 
     def _extents(self, above: list[int]) -> dict[str, int]:
-        """Return each variable's extent in the largest tile below some loops (numbers)."""
+        """Return each variable's extent in the largest tile below the loops numbered `above`."""
         extents = dict(self.einsum.bounds)
         for loop in (self.schedule.loops[number] for number in above):
             if loop.variable in extents:
@@ -139,9 +140,11 @@ class EinsumTiles:
         return end
 
     def _next_holder(self, place: int) -> int:
-        """Return the number of loops above the next holder that stops the shrinking of a tile.
+        """Return how many loops stand above the holder down to which a tile shrinks.
 
-        That is the next of the same tensor, and any below a loop; all loops if there is none.
+        The tile of holder `place` shrinks with every loop below it, until the next holder of the
+        same tensor, or the next holder of any tensor that has a loop between. Without one, with all
+        loops.
         """
         holder = self._holders[place]
         for lower in self._holders[place + 1 :]:

@@ -17,7 +17,7 @@ Rule = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A broken rule: a sentence about it, and what to change.
+    """A broken rule: a sentence about it (`text`), and what to change (`instead`).
 
     `node`: number of the node of the mapping to look at, counted depth first; -1 if none.
     """

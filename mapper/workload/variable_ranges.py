@@ -127,9 +127,9 @@ def ranges(
 def _interval(
     name: str, low: Mapping[str, int], high: Mapping[str, int], einsum: str, where: Where | None
 ) -> tuple[int, int]:
-    """Return the least and the greatest value of a rank variable.
+    """Return the least and the greatest value of rank variable `name`, from `low` and `high`.
 
-    Raises WorkloadError if there is no upper bound or no value.
+    Raises WorkloadError if there is no upper bound, or if the least is above the greatest.
     """
     if name not in high:
         raise _unbounded(name, einsum, where)

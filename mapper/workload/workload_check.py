@@ -175,8 +175,9 @@ def _ends(form: Affine, ranges: Mapping[str, tuple[int, int]]) -> tuple[int, int
 def check_agreement(drafts: list[EinsumDraft]) -> None:
     """Raise WorkloadError for Einsums of one workload that contradict each other.
 
-    They must have different names; each tensor must be written at most once and before it is read,
-    and have the same ranks everywhere; a rank variable must have the same range everywhere.
+    `drafts`: the Einsums as read. They must have different names; each tensor must be written at
+    most once and before it is read, and have the same ranks everywhere; a rank variable must have
+    the same range everywhere.
     """
     by_name: dict[str, EinsumDraft] = {}
     writers: dict[str, EinsumDraft] = {}

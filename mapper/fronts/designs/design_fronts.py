@@ -93,9 +93,9 @@ class DesignRange:
 
 
 def _lanes_depend(paths: Sequence[FlatArch], ranges: FactRanges) -> bool:
-    """Tell whether fanouts differ and do more than limit the number of lanes.
+    """Tell whether fanouts differ between designs and do more than limit the number of lanes.
 
-    So with min_usage, usage_scale, or a fanout of 1 among them.
+    So with min_usage, with usage_scale, or with a fanout of 1 in some design.
     """
     if not ranges.fanouts:
         return False
@@ -131,7 +131,7 @@ class _FrontTable:
 
 
 class _ScoredOnce(NamedTuple):
-    """A mapping of the workload scored on the largest design.
+    """A mapping of the workload (`best`) scored on the largest design.
 
     `paths`, `computes`: of each Einsum. `shares`: per Einsum, the share of each memory that it
     fills.
@@ -144,11 +144,11 @@ class _ScoredOnce(NamedTuple):
 
 
 class _Fronts(NamedTuple):
-    """The Pareto set of each Einsum for some fanouts, with scores computed so far.
+    """The Pareto set of each Einsum for some fanouts (`tables`), with scores computed so far.
 
-    `scored`: by the number of the chosen point of each Einsum; None: no mapping of the largest
-    design. `shares`: by (Einsum, point), the share of each memory that it fills at its fullest
-    moment.
+    `restrictions`: under which they hold. `scored`: by the number of the chosen point of each
+    Einsum; None: no mapping of the largest design. `shares`: by (Einsum, point), the share of each
+    memory that it fills at its fullest moment.
     """
 
     tables: tuple[_FrontTable, ...]
@@ -271,9 +271,10 @@ class DesignFronts:
         )
 
     def _score(self, fronts: _Fronts, choice: tuple[int, ...]) -> _ScoredOnce | None:
-        """Score and verify the mapping of the workload from a chosen point of each Einsum.
+        """Score and verify the mapping of the workload from one point of each Einsum's front.
 
-        On the largest design. None if the mapping is not verified, or costs depend on what is kept.
+        `choice`: the number of the point, per Einsum. On the largest design. None if the mapping is
+        not verified, or costs depend on what is kept.
         """
         request, mappings = self._family.request, fronts.chosen(choice)
         arch, work = request.arch, request.workload
@@ -296,17 +297,20 @@ class DesignFronts:
     def _shares(
         self, fronts: _Fronts, choice: tuple[int, ...], mappings: Sequence[LoopNest]
     ) -> list[Mapping[str, Fraction]]:
-        """Return, per Einsum, the share of each memory that its chosen mapping fills."""
+        """Return, per Einsum, the share of each memory that its mapping fills, 0 to 1.
+
+        `choice`: number of the point of each Einsum's front; `mappings`: their mappings.
+        """
         for part, mapping in zip(enumerate(choice), mappings, strict=True):
             if part not in fronts.shares:
                 fronts.shares[part] = self._verified_shares(part[0], mapping)
         return [fronts.shares[part] for part in enumerate(choice)]
 
     def _verified_shares(self, number: int, mapping: LoopNest) -> Mapping[str, Fraction]:
-        """Return the share of each memory that an Einsum's mapping fills on the largest design.
+        """Return the share of each memory that the mapping of Einsum `number` fills, 0 to 1.
 
-        Einsums share no tensor, so that each is looked at alone. A mapping that cannot be verified
-        gets a share of 2, which never fits.
+        On the largest design. Einsums share no tensor, so that each is looked at alone. A mapping
+        that cannot be verified gets a share of 2, which never fits.
         """
         request = self._family.request
         alone = replace(request.workload, einsums=(request.workload.einsums[number],))
@@ -355,7 +359,8 @@ def _sizes(paths: Sequence[FlatArch]) -> dict[str, float]:
 def _costs(rows: Floats, place: DesignPlace) -> Floats:
     """Return the joules and seconds of mappings on a design, shape (mappings, 2).
 
-    Its prices are the least ones, plus a share of the step to the most of each group.
+    `rows`: joules at the least prices, seconds, bits of memories, joules at further prices. The
+    design's prices are the least ones, plus a share of the step to the most of each group.
     """
     least, seconds = rows[:, 0], rows[:, 1]
     further = rows[:, 2 + len(place.sizes) :]

@@ -20,7 +20,7 @@ from tilewright.mapper.workload.workload import Workload
 
 
 class AwaitedRead(NamedTuple):
-    """Name a tensor, the number of the Einsum that writes it and of a later one that reads it.
+    """A tensor with the numbers of the Einsum that writes it and of a later one that reads it.
 
     `complete_loops`: names, common to both Einsums, of the rank variables over which they may share
     a loop without the reader meeting partial sums.

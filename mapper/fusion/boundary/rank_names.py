@@ -81,10 +81,11 @@ class AlignedRank(NamedTuple):
 
 
 def aligned_ranks(access: TensorAccess, names: Mapping[str, str]) -> frozenset[AlignedRank]:
-    """Return the ranks of a tensor that one variable with factor 1 indexes.
+    """Return the ranks of a tensor that one variable with factor 1 indexes, with name and constant.
 
-    Two Einsums with an entry in common cut that rank of the tensor into the same tiles under a loop
-    over the variable. `T[P: p]` and `T[P: p + 1]` do not: their tiles differ by one position.
+    `names`: the common name of each rank variable of the Einsum. Two Einsums with an entry in
+    common cut that rank of the tensor into the same tiles under a loop over the variable. `T[P: p]`
+    and `T[P: p + 1]` do not: their tiles differ by one position.
     """
     forms = dict(access.projection)
     return frozenset(

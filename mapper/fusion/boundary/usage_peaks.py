@@ -229,7 +229,10 @@ def refuse_distant_copies(
 
 
 def _is_beside_users(workload: Workload, number: int, access: TensorAccess) -> bool:
-    """Tell whether all other users of a copy's tensor are on one side of it, and adjacent."""
+    """Tell whether all other users of a copy's tensor are on one side of it, and adjacent.
+
+    `number`: of the copy Einsum; `access`: the tensor.
+    """
     users = [i for i, e in enumerate(workload.einsums) if access.tensor in e.tensors]
     earlier, later = [i for i in users if i < number], [i for i in users if i > number]
     previous, following = max(earlier, default=number - 1), min(later, default=number + 1)

@@ -267,11 +267,11 @@ class EinsumBounds:
         return bool(open_bounds)
 
     def start_all(self, is_wanted: Callable[[OnChipChoice], bool] = lambda _: True) -> None:
-        """Raise the bounds of choices, by default of all, to where a search of the choice starts.
+        """Raise the bounds of choices to where a search of each choice would start.
 
-        A choice is the set of an Einsum's exchanged tensors that stay on chip. That needs the
-        templates of each choice, but no search. Raises OutOfBudget, and UnsupportedFeature for
-        templates that cannot be modelled.
+        A choice is the set of an Einsum's exchanged tensors that stay on chip. `is_wanted`: tells
+        for which choices, by default for all. It takes the templates of each choice, but no search.
+        Raises OutOfBudget, and UnsupportedFeature for templates that cannot be modelled.
         """
         for bound in (bound for bounds in self._bounds for bound in bounds):
             if bound.start is None and is_wanted(bound.choice):

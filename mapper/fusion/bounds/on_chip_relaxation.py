@@ -126,7 +126,10 @@ class OnChipRelaxation:
     """
 
     def __init__(self, exchanged: ExchangedTensors, allowed: Sequence[Collection[int]]) -> None:
-        """Prepare how the choices of each Einsum lead from set to set of live tensors on chip."""
+        """Prepare how the choices of each Einsum lead from set to set of live tensors on chip.
+
+        `allowed`: per Einsum, its choices of tensors on chip, each a number with a bit per tensor.
+        """
         self.tracked = tracked = _tracked_places(exchanged)
         steps: list[Transitions] = []
         self.states: list[dict[Places, int]] = []

@@ -505,9 +505,9 @@ def _merge_choices(choices: Iterable[_CopyChoice | None]) -> _CopyChoice | None:
 
 
 def _merge_below_loops(choices: Sequence[_CopyChoice]) -> tuple[_ScoredCopy, ...] | None:
-    """Return all mappings that may stand below shared loops.
+    """Return the mappings that may stand below shared loops, those of all choices in one tuple.
 
-    None if not known for some mapspace.
+    None if they are not known for some choice.
     """
     below_loops: list[_ScoredCopy] = []
     for choice in choices:

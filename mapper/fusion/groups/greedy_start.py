@@ -60,9 +60,10 @@ class PartLimits(NamedTuple):
 
 
 class _NeighbouringEinsums(NamedTuple):
-    """Name the Einsums of a part: the first, and per Einsum its tensors on chip as bits.
+    """Einsums of a part of the workload, one after the other.
 
-    `cost`: of their best known mapping, joule or second; inf: none is known.
+    `first`: number of the first one. `masks`: per Einsum its tensors on chip, a bit each. `cost`:
+    of their best known mapping, joule or second; inf: none is known.
     """
 
     first: int
@@ -230,7 +231,10 @@ class GreedyStart:
     def _searched_again(
         self, part: _NeighbouringEinsums, costs: Sequence[float], fused: bool
     ) -> JoinedMapping | None:
-        """Join a part equal to one searched before, with that one's costs as the limits."""
+        """Join the Einsums of a part that is equal to one searched before.
+
+        `costs`: of the Einsums in that one; they are the limits here. `fused`: as in PartLimits.
+        """
         most, least = ([cost * share for cost in costs] for share in (1 + NOISE, 1 - NOISE))
         return self._join(PartLimits(part.first, self._limits(part, most), least, part.cost, fused))
 
@@ -239,8 +243,8 @@ class GreedyStart:
     ) -> JoinedMapping | None:
         """Find each Einsum's least cost, then join the part a little above these costs.
 
-        None as soon as the least costs add up to no gain, or an Einsum exceeds `most_above` (see
-        _better).
+        None as soon as the least costs add up to no gain, or an Einsum exceeds its least known cost
+        by more than the share `most_above`. `fused`: as in PartLimits.
         """
         known = [self._bounds.known_least(part.first + i, m) for i, m in enumerate(part.masks)]
         start = min(part.cost, sum(known))
@@ -264,7 +268,8 @@ class GreedyStart:
     ) -> JoinedMapping | None:
         """Join the Einsums of a part at rising cost limits, until there is a mapping.
 
-        `least`: least cost per Einsum. `start`: cost of which the limits are shares above (SPARES).
+        `least`: least cost per Einsum. A limit is this cost plus a share (SPARES) of the cost
+        `start`. `fused`: as in PartLimits.
         """
         gain = part.cost - sum(least)
         for share in SPARES:

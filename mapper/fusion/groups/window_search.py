@@ -176,9 +176,10 @@ class WindowSearch:
         return 0 if rising is None else rising.work
 
     def _alike(self, window: Window, limit: float) -> list[Window]:
-        """Return the windows to search together: those with other tensors on chip at their ends.
+        """Return the windows to search together with one: other tensors on chip at their ends.
 
-        Only the window itself once a mapping of these Einsums attains a bound.
+        `limit`: cost of the workload above which a window is of no use. Only the window itself once
+        a mapping of these Einsums attains a bound.
         """
         if any(each.number == window.number for each in self._attained):
             return [window]
@@ -198,7 +199,7 @@ class WindowSearch:
         return most
 
     def _remaining(self, window: Window, limit: float) -> RemainingBound:
-        """Return a function that bounds the later Einsums of the windows searched together."""
+        """Return a function that bounds the Einsums after the windows of `_alike`."""
         return self._remaining_in(self._alike(window, limit), window)
 
     def _remaining_in(self, alike: Sequence[Window], window: Window) -> RemainingBound:

@@ -103,7 +103,10 @@ class EdgeCapacity:
         return fits
 
     def _memory_bits(self, number: int, label_values: Floats, pmapping: Floats) -> _MemoryBits:
-        """Return the columns of labels and pmappings that concern exchange memory `number`."""
+        """Return the columns of labels and of pmappings that concern exchange memory `number`.
+
+        `label_values`, `pmapping`: all columns, one row per label and per pmapping.
+        """
         loops, shared = self._loops_before, self._shared_before
         width = len(self._edges.group.loops) + 1
         of_label = label_values[:, self._columns.head + 2 * loops * number :][:, : 2 * loops]

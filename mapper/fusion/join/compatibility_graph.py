@@ -235,7 +235,8 @@ def _with_node_numbers(edges: Edges, codes: Ints) -> Edges:
 def _remaining_costs(edges: Sequence[Sequence[Edges]], codes: Sequence[Codes]) -> tuple[Costs, ...]:
     """Return, before each Einsum, the least cost from each node to the end; arrays (nodes, 2).
 
-    Energy and latency each take their own best path.
+    `edges`: of each Einsum; `codes`: the nodes before each Einsum and at the end. The two columns
+    are energy and latency; each takes its own best path.
     """
     remaining = [{target: np.zeros((len(nodes), 2)) for target, nodes in codes[-1].items()}]
     for number in range(len(edges) - 1, -1, -1):

@@ -54,7 +54,7 @@ class JoinLabels:
     origins: Ints
 
     def select(self, chosen: Ints) -> JoinLabels:
-        """Return only the labels with these numbers."""
+        """Return only the labels with the numbers `chosen`."""
         return JoinLabels(self.nodes[chosen], self.values[chosen], self.origins[chosen])
 
 
@@ -79,9 +79,10 @@ class WholeLabel:
 
 
 class _StepOrigins(NamedTuple):
-    """Per label behind a step: its origins, and how many loops it shares with the next Einsum.
+    """Where the labels behind a step come from: labels of all compatibilities in one list.
 
-    `origins`: as in JoinLabels. Labels of all compatibilities in one list; shape (labels, …).
+    `origins`: as in JoinLabels. `shared_loops`: per label, how many loops it shares with the next
+    Einsum. Shape (labels, …).
     """
 
     origins: Ints
@@ -231,7 +232,8 @@ class _EdgeJoin:
     ) -> Iterator[LabelPairs]:
         """Yield pairs of a label and a pmapping along the edges, in pieces.
 
-        Prunable ones are left out.
+        `remaining`: least energy and latency from each node to the end. Pairs that are `prunable`
+        with these costs are left out.
         """
         edges, group = self._edges, self._edges.group
         begin = np.searchsorted(labels.nodes, edges.nodes)
@@ -269,7 +271,10 @@ class _EdgeJoin:
         return np.flatnonzero(~prunable(*cost.T, *used.T))
 
     def _unpruned(self, joined: JoinLabels, remaining: Floats, prunable: PruneTest) -> JoinLabels:
-        """Return the joined labels that are not prunable, now that their usages are known."""
+        """Return the joined labels that are not prunable, now that their usages are known.
+
+        `remaining`: least energy and latency from each node to the end.
+        """
         cost = joined.values[:, :METRICS] + remaining[joined.nodes]
         used = joined.values[:, METRICS : self._columns.n_measures]
         return joined.select(np.flatnonzero(~prunable(*cost.T, *used.T)))

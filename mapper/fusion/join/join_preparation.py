@@ -340,9 +340,10 @@ def join_steps(
 
 
 class _TensorFlow(NamedTuple):
-    """The live tensors that an Einsum reads, those live behind it, and positions of those written.
+    """The tensors of an Einsum at a step of the join; the fields are those of JoinStep.
 
-    The fields are those of JoinStep.
+    `read`: live ones that it reads; `carried`: those live behind it; `written`: positions of those
+    that it writes.
     """
 
     read: tuple[ReadTensor, ...]
@@ -355,7 +356,11 @@ def _tensor_flow(
     live_before: Sequence[TensorPlace],
     live_after: Sequence[TensorPlace],
 ) -> _TensorFlow:
-    """Number the tensors of an Einsum among its places and among those live around it."""
+    """Return which live tensors an Einsum reads, carries on and writes, by their numbers.
+
+    `boundary`: the Einsum's (tensor, memory) places; `live_before`, `live_after`: those of the
+    tensors live around it. A number is a position in one of these lists.
+    """
     position = {place: i for i, place in enumerate(boundary)}
     live_number = {place: i for i, place in enumerate(live_before)}
     return _TensorFlow(
@@ -393,7 +398,7 @@ class _ExtentTracker:
             self.current[place] = self._in_values[place].with_width(width)
 
     def contested(self, number: int, tables: Tables) -> dict[TensorPlace, Extent]:
-        """Return the sizes of an Einsum's contested tensors, as functions of tile shapes.
+        """Return the sizes of Einsum `number`'s contested tensors, as functions of tile shapes.
 
         They have width 0 where later Einsums need not know their tiles.
         """

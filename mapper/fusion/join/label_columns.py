@@ -85,5 +85,5 @@ class LabelPairs:
     pmappings: Ints
 
     def select(self, chosen: Ints) -> LabelPairs:
-        """Return only the pairs with these numbers."""
+        """Return only the pairs with the numbers `chosen`."""
         return LabelPairs(self.labels[chosen], self.edges[chosen], self.pmappings[chosen])

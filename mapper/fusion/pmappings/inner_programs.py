@@ -199,7 +199,10 @@ def _region_slots(slots: Sequence[Slot], template: FusedTemplate) -> list[int]:
 
 
 class _NetworkSites(NamedTuple):
-    """Charge sites of what is sent over Networks, above the region's last holder and below it."""
+    """Charge sites of what is sent over Networks: above the region's last holder, and below it.
+
+    They are called `upper` and `lower`.
+    """
 
     upper: list[ChargeSite]
     lower: list[ChargeSite]
@@ -346,9 +349,10 @@ class _InnerCompiler:
 
 
 def _scale_charges(terms: Sequence[CostTerm], shares: Floats) -> tuple[CostTerm, ...]:
-    """Return the charges multiplied by the factor of their field.
+    """Return the charges, each multiplied by the entry of `shares` for its field.
 
-    Labels count the lanes above already, so that calls of one instance are a share of all.
+    `shares`, shape (fields,). Labels count the lanes above already, so that calls of one instance
+    are a share of all.
     """
     return tuple(term._replace(factor=term.factor * float(shares[term.field])) for term in terms)
 
@@ -371,8 +375,9 @@ def _reserve_steps(
 ) -> Iterator[ProgramStep]:
     """Yield a reservation's step, if the memory may overflow or the bits stay in the label.
 
-    What is reserved in the second memory, and in memories whose usage counts, stays in the label.
-    Deeper memories are free again above.
+    `slot`: the reservation; `lower`: the slots of the program. What is reserved in the second
+    memory, or in memories whose usage counts, stays in the label. Deeper memories are free again
+    above.
     """
     if slot.component not in fields.used_bits:
         return

@@ -423,7 +423,10 @@ def _region_charges(inner: InnerProgram) -> Iterator[CostTerm]:
 
 
 def _n_kept_bounds(node: ProgramNode, branch: int) -> int:
-    """Return how many nodes keep bounds: all above branches of `branch` nodes, and their feet."""
+    """Return how many nodes of a tree of programs keep bounds.
+
+    Those with more than `branch` nodes in their subtree, and the children of these.
+    """
     if node.size <= branch:
         return 1
     return 1 + sum(_n_kept_bounds(child, branch) for child in node.children.values())

@@ -466,7 +466,10 @@ def _renamed(
 def _n_deciding_fields(
     fields: LabelFields, counts_latency: bool, pmapping_filter: PmappingFilter
 ) -> int:
-    """Return in how many leading fields a label must be no worse than another to replace it."""
+    """Return in how many leading fields a label must be no worse than another to replace it.
+
+    With a beam one (energy); else the fields of energy, or more if latency counts.
+    """
     if pmapping_filter.beam:
         return 1
     if not counts_latency:

@@ -274,7 +274,7 @@ class PmappingMaker:
         return least
 
     def _least_of_placement(self, placement: _LoopPlacement, metric: int, known: float) -> float:
-        """Return the least cost of a placement's pmappings that fit, if below `known`, else inf."""
+        """Return the least cost of what fits, if below `known`, else inf; `metric` 0: J, 1: s."""
         labels = self._charged_labels(placement)
         times = self._engine.problem.einsum.n_instances
         highest = min(self._cost_limit.energy * times, inf if metric else known)
@@ -322,8 +322,8 @@ class PmappingMaker:
     ) -> Ints:
         """Return those of the labels `chosen` that may stand below the loops.
 
-        Their tiles must properly divide those of the loops, and meet tile_shape rules and agreed
-        tiles.
+        `chosen`: numbers of labels; `states`: tile state of every label. Their tiles must properly
+        divide those of the loops, and meet tile_shape rules and agreed tiles.
         """
         labels = chosen[self._divides(loops, states[chosen])]
         for place, allowed in region.tile_shape_masks:
@@ -464,7 +464,7 @@ class PmappingMaker:
                 self._charge(labels, inner.holder_charges[place], tile_states)
 
     def _charge(self, labels: Floats, terms: Sequence[CostTerm], tile_states: Ints) -> None:
-        """Add the calls that `terms` charge for given tile shapes to label rows, in place."""
+        """Add the calls that `terms` charge at tile shapes `tile_states` to labels, in place."""
         for term in terms:
             counts = self._engine.count(term.tensor, term.kind, term.lanes)
             labels[:, term.field] += term.factor * counts[tile_states]
@@ -472,7 +472,11 @@ class PmappingMaker:
     def _reserved_bits(
         self, placement: _LoopPlacement, reservations: Sequence[TileReservation], labels: Floats
     ) -> _Reserved:
-        """Return the bits that all holders of the Einsum reserve in the exchange memories."""
+        """Return the bits that all holders of the Einsum reserve in the exchange memories.
+
+        `reservations`: per holder of the region, its tile and the loops above it. `labels`: one row
+        of costs and bits per pmapping of the placement.
+        """
         template = placement.source.inner_program.template
         n_loops = len(placement.source.loops) + len(placement.source.inner_program.spatial_loops)
         memories = {name: number for number, name in enumerate(self._rules.memories)}
@@ -557,7 +561,10 @@ def _compatibilities(
     held_tensors: Sequence[HeldTensor],
     orders: Iterable[LoopOrder],
 ) -> Iterator[NumberedCompatibility]:
-    """Yield one compatibility per order of the fused loops; `depths`: loops above each holder."""
+    """Yield one compatibility per order of the fused loops.
+
+    `depths`: loops above each holder of the region; `held_tensors`: contested tensors with theirs.
+    """
     inner = region.inner_program
     exchanged = set(inner.template.on_chip)
     places = zip(map(_place_of, inner.template.region), depths, strict=True)

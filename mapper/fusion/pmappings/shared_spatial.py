@@ -117,7 +117,7 @@ def fixed_spatial_loops(
 
 
 def _divides_bounds(problem: Problem, loops: Sequence[SharedSpatialLoop]) -> bool:
-    """Tell whether the product of the lanes over each variable divides the variable's bound."""
+    """Tell whether the product of the lanes of all loops over a variable divides its bound."""
     return all(
         bound % prod(loop.lanes for loop in loops if loop.variable == number) == 0
         for number, bound in enumerate(problem.einsum.bounds.values())

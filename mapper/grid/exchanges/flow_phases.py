@@ -19,9 +19,10 @@ Turns = Mapping[Place, tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class PhaseLimits:
-    """What an element and its router have: colors, queues, and registers of descriptors.
+    """What an element and its router have: `colors`, queues, and registers of descriptors.
 
-    `extended`, `strides`: registers for vectors of several dimensions.
+    `inputs`, `outputs`: queues in and out. `extended`, `strides`: registers for vectors of several
+    dimensions.
     """
 
     colors: int
@@ -33,7 +34,11 @@ class PhaseLimits:
 
 @dataclass(frozen=True, slots=True)
 class RoutedFlow:
-    """A flow with its color, by number, and its way through the routers."""
+    """A flow with the number of its color, and for each router on its way the ports it uses.
+
+    `turns[row, column]`: where words come from and where they go. R: the element, N, E, S, W: the
+    neighbour. Example: ("W", "ER") takes them from the west, to the east and to the element itself.
+    """
 
     flow: Flow
     color: int
@@ -63,10 +68,10 @@ def _loops(piece: Piece, first: object, whole: tuple[int, ...]) -> BoxLoops:
 
 
 def flow_phases(reshard: Reshard, limits: PhaseLimits) -> tuple[tuple[RoutedFlow, ...], ...] | None:
-    """Return the flows of a reshard in phases, each with its color and its way.
+    """Return the flows of a reshard in phases; those of one phase run at the same time.
 
-    One phase without flows if there are only copies. None if a piece has more dimensions than the
-    registers allow.
+    Each has a color and its way. One phase without flows if there are only copies. None if the
+    boxes of a piece have more dimensions than the registers for descriptors allow.
     """
     kept = _main_registers(reshard)
     free = _Registers(limits.extended - kept.extended, limits.strides - kept.strides)
@@ -93,7 +98,10 @@ def flow_phases(reshard: Reshard, limits: PhaseLimits) -> tuple[tuple[RoutedFlow
 
 @dataclass(frozen=True, slots=True)
 class _Registers:
-    """Registers of descriptors."""
+    """Numbers of registers for descriptors of vectors with several dimensions.
+
+    Fields as PhaseLimits.
+    """
 
     extended: int = 0
     strides: int = 0
@@ -113,10 +121,11 @@ class _Registers:
 
 @dataclass(slots=True)
 class _FlowPhase:
-    """What the flows of a phase use so far.
+    """The flows of one phase, and what of the routers and elements they use.
 
-    `taken`: routers of each color, a bit each; `sent`, `received`: flows of an element;
-    `registers`: of the receives of an element.
+    `taken[color]`: routers that the color uses, router (row, column) being bit row · columns +
+    column. `sent`, `received`: number of flows that an element sends and receives. `registers`:
+    those of its receives.
     """
 
     flows: list[RoutedFlow] = field(default_factory=list)
@@ -133,7 +142,12 @@ class _FlowPhase:
         limits: PhaseLimits,
         free: _Registers,
     ) -> int | None:
-        """Return the first color that a flow may have in this phase; None if there is none."""
+        """Return the number of the first color that a flow may have in this phase.
+
+        None if none is left. `routers`: those on its way, a bit each. `needs`: registers at each
+        target, `free`: registers that an element has for receives. None, too, if the source has no
+        queue left to send from, or a target no queue or too few registers to receive.
+        """
         if self.sent.get(flow.source, 0) >= limits.outputs:
             return None
         for target, need in zip(flow.targets, needs, strict=True):
@@ -147,7 +161,7 @@ class _FlowPhase:
         return len(self.taken) if len(self.taken) < limits.colors else None
 
     def add(self, routed: RoutedFlow, routers: int, needs: list[_Registers]) -> None:
-        """Add a flow."""
+        """Add a flow, with the routers on its way (a bit each) and the registers at each target."""
         flow = routed.flow
         self.flows.append(routed)
         if routed.color == len(self.taken):
@@ -160,7 +174,7 @@ class _FlowPhase:
 
 
 def _main_registers(reshard: Reshard) -> _Registers:
-    """Return the registers of the main thread: the most of a copy or a send."""
+    """Return the registers that an element's main thread needs: the most of any copy or send."""
     uses = [_Registers.of(*copy_loops(reshard, place)) for place in reshard.copies]
     uses += [_Registers.of(source_loops(reshard, flow)) for flow in reshard.flows]
     return _Registers(
@@ -177,7 +191,11 @@ def _bits(turns: Turns, columns: int) -> int:
 
 
 def flow_turns(flow: Flow) -> Turns:
-    """Return the ports of each router on the way of a flow: along the row, then along columns."""
+    """Return for each router on the way of a flow where words come from and where they go.
+
+    The way: along the source's row to the column of each target, then along that column. The
+    letters are those of RoutedFlow.
+    """
     row, column = flow.source
     targets: dict[int, set[int]] = {column: set()}
     for target_row, target_column in flow.targets:
@@ -197,7 +215,7 @@ def flow_turns(flow: Flow) -> Turns:
 
 
 def _along_column(row: int, column: int, rows: set[int]) -> Iterator[tuple[Place, tuple[str, str]]]:
-    """Yield the routers of a column beside that of the row, on the way to some rows."""
+    """Yield the ports of a column's routers above and below `row`, as far as targets in `rows`."""
     for end, step, come, go in (
         (max(rows, default=row), 1, "N", "S"),
         (min(rows, default=row), -1, "S", "N"),

@@ -50,7 +50,7 @@ class Shift:
 
 @dataclass(frozen=True, eq=False)
 class HaloExchange:
-    """The shifts that turn the parts that elements hold into those that they need.
+    """The shifts that turn the parts that elements have (`held`) into those that they need.
 
     `inner`: where the part that an element holds lies in the box that it needs. Positions outside
     of the tensor are zeros.
@@ -74,18 +74,18 @@ class HaloExchange:
 
     @property
     def hops(self) -> int:
-        """Values that all elements pass to neighbours together; each crosses one link."""
+        """Values that all elements together pass to neighbours; each crosses one link."""
         lines = {"X": self.rows, "Y": self.columns}
         return sum(int(s.links.sum()) * lines[s.axis] * s.values for s in self.shifts)
 
     @property
     def reads(self) -> int:
-        """Values that all elements read in their memories: their parts, and what they pass on."""
+        """Values that all elements together read in memory: their parts, and what they pass on."""
         return self.rows * self.columns * self.held.values + self.hops
 
     @property
     def writes(self) -> int:
-        """Values that all elements write: the boxes that they need."""
+        """Values that all elements together write: the boxes that they need."""
         return self.rows * self.columns * self.needed.values
 
 
@@ -124,9 +124,9 @@ def halo_exchange(tensor: str, held: Distribution, needed: Distribution) -> Halo
 
 @dataclass(frozen=True, eq=False)
 class _HaloLine:
-    """An axis along which neighbours have the neighbouring parts of a rank.
+    """An axis of the grid along which neighbours hold neighbouring parts of a rank.
 
-    `links`: whether the element of each number has the part before its own in the number before.
+    `links[i]`: whether element i of a line holds the part that follows that of element i - 1.
     """
 
     axis: Axis
@@ -135,9 +135,10 @@ class _HaloLine:
 
 
 def _line_of(held: Distribution, rank: int) -> _HaloLine | None:
-    """Return the axis with the parts of a rank next to each other, None if there is none.
+    """Return the axis along which neighbours hold neighbouring parts of a rank; None if none does.
 
-    A rank that is whole in every element is next to zeros only.
+    All lines along the axis must have the same parts. For a rank that every element holds whole the
+    result has no links: only zeros lie beside the part.
     """
     axes: tuple[Axis, Axis] = ("X", "Y")
     for axis in axes:
@@ -155,9 +156,10 @@ def _line_of(held: Distribution, rank: int) -> _HaloLine | None:
 
 
 def _shifts(line: _HaloLine, box: Box, below: int, above: int) -> Iterator[Shift]:
-    """Yield the shifts that put `below` and `above` positions on the sides of a rank's part.
+    """Yield the shifts that put `below` positions before a rank's part and `above` behind it.
 
-    `box`: what the elements have, the part in this rank.
+    `box`: what the elements have already, as a box in what they need; in this rank it is their
+    part. A halo wider than the part takes several shifts on each side.
     """
     first, part = box[line.rank]
     back = np.concatenate([line.links[1:], [False]])

@@ -23,8 +23,8 @@ Mask = npt.NDArray[np.bool_]
 class LeastTraffic:
     """Lower bounds for each element: arrays (rows, columns).
 
-    `received`, `sent`: words; `flows`: those that it takes part in; `copies`: whether it has some
-    of its part itself.
+    `received`, `sent`: words; `flows`: number of flows that it sends or receives; `copies`: whether
+    it holds some of the part that it needs.
     """
 
     received: Integers
@@ -34,7 +34,7 @@ class LeastTraffic:
 
 
 def least_traffic(held: Distribution, needed: Distribution) -> LeastTraffic:
-    """Return what each element sends and receives at least."""
+    """Return what each element sends and receives at least, to get from `held` to `needed`."""
     shape = tuple(map(max, held.has.shape, needed.has.shape))
     lacking, wanted = (_Boxes.of(place, held.shape, shape) for place in (needed, held))
     kept = _own(lacking, wanted)
@@ -51,7 +51,11 @@ def least_traffic(held: Distribution, needed: Distribution) -> LeastTraffic:
 
 @dataclass(frozen=True, eq=False)
 class _Boxes:
-    """Parts cut to the positions of the tensor: `low`, `high` (rows, columns, ranks), `values`."""
+    """The part of each element cut to the positions of the tensor.
+
+    `low`, `high`: (rows, columns, ranks) first position, and the one after the last. `values`:
+    (rows, columns) values of the part, 0 for an element without one.
+    """
 
     low: Integers
     high: Integers
@@ -60,7 +64,10 @@ class _Boxes:
     @staticmethod
     @lru_cache(maxsize=1 << 10)
     def of(place: Distribution, size: tuple[int, ...] | None, shape: tuple[int, ...]) -> _Boxes:
-        """Return the parts of a distribution in a tensor of a size, on a grid of a shape."""
+        """Return the parts of a distribution, cut to a tensor of `size` (None: cut at 0 only).
+
+        `shape`: rows and columns of the arrays, at least those of the distribution.
+        """
         rows, columns = place.has.shape
         low = np.zeros((*shape, len(place.extents)), dtype=np.int64)
         high = np.zeros_like(low)
@@ -76,7 +83,7 @@ class _Boxes:
 
 
 def _own(first: _Boxes, second: _Boxes) -> Integers:
-    """Return the values that two boxes of an element have in common."""
+    """Return how many values the two boxes of each element have in common: (rows, columns)."""
     sides = np.minimum(first.high, second.high) - np.maximum(first.low, second.low)
     both = (first.values > 0) & (second.values > 0)
     common: Integers = np.where(both, sides.clip(min=0).prod(axis=2), 0)
@@ -84,7 +91,10 @@ def _own(first: _Boxes, second: _Boxes) -> Integers:
 
 
 def _pieces(boxes: _Boxes, place: Distribution) -> Integers:
-    """Return how many different parts of a distribution each box overlaps; 1 if not known."""
+    """Return how many different parts of a distribution each element's box overlaps.
+
+    1 if not known. It is known if the parts are disjoint.
+    """
     if not place.is_disjoint:
         return np.ones_like(boxes.values)
     pieces = np.ones_like(boxes.values)
@@ -98,7 +108,10 @@ def _pieces(boxes: _Boxes, place: Distribution) -> Integers:
 
 @lru_cache(maxsize=1 << 10)
 def _covers(needed: Distribution, shape: tuple[int, ...] | None) -> bool:
-    """Return whether every value of a tensor is in a part that an element needs."""
+    """Tell whether every value of a tensor of that shape is in a part that some element needs.
+
+    `needed` must be disjoint. False for a shape that is not known.
+    """
     return shape is not None and all(
         starts[0] <= 0 and starts[-1] + extent >= size and prod([*(np.diff(starts) == extent)])
         for starts, extent, size in zip(needed.starts, needed.extents, shape, strict=True)

@@ -42,7 +42,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """A piece that one element sends to others, along its row and then along their columns."""
+    """A piece that the element `source` sends to all `targets`: along its row, then columns."""
 
     piece: Piece
     source: Place
@@ -60,7 +60,7 @@ class Flow:
 
 @dataclass(frozen=True, eq=False)
 class Reshard:
-    """The copies and flows that turn the parts that elements hold into those that they need.
+    """The copies and flows that turn the parts that elements have (`held`) into those `needed`.
 
     `copies`: what an element has itself of its part. `filled`: elements whose part reaches beyond
     the tensor, where values are zeros.
@@ -89,7 +89,7 @@ class Reshard:
 
     @cached_property
     def hops(self) -> int:
-        """Words times links."""
+        """Links crossed by all words together: words of each flow times its links."""
         return sum(flow.links * flow.piece.values for flow in self.flows)
 
     @property
@@ -104,10 +104,10 @@ class Reshard:
 
 
 def reshard(tensor: str, held: Distribution, needed: Distribution) -> Reshard | None:
-    """Return the reshard that turns what elements hold into what they need.
+    """Return the copies and flows that turn what elements hold into what they need.
 
-    None if some values are in no element or in different parts, or if there would be too many
-    pieces or elements.
+    None if some value that is needed is in no element, or in several different parts that overlap;
+    and if there are too many pairs of parts, flows or elements.
     """
     overlaps = None if is_too_large(held, needed) else _Overlaps.of(held, needed)
     if overlaps is None:
@@ -134,22 +134,26 @@ def reshard(tensor: str, held: Distribution, needed: Distribution) -> Reshard | 
 
 
 def is_too_large(held: Distribution, needed: Distribution) -> bool:
-    """Return whether there are more elements than a reshard is looked for."""
+    """Tell whether there are more elements than `MOST_ELEMENTS`: then `reshard` gives None."""
     return max(held.has.size, needed.has.size) > MOST_ELEMENTS
 
 
 def _clipped(low: Integers, high: Integers, shape: Position | None) -> tuple[Integers, Integers]:
-    """Return the ends of boxes cut to the positions of a tensor."""
+    """Return `low` and `high` of boxes, cut to a tensor of `shape`: from 0 to its size.
+
+    Without a shape `high` stays.
+    """
     last = high if shape is None else np.minimum(high, np.array(shape, dtype=np.int64))
     return np.maximum(low, 0), last
 
 
 @dataclass(frozen=True, eq=False)
 class _Overlaps:
-    """What the different parts that are held and needed have in common.
+    """What each different part that elements hold has in common with each part that they need.
 
-    `low`, `size`: (held, needed, ranks); `values`: (held, needed). `holders`, `needers`: elements
-    of each part. `beyond`: numbers of the needed parts that reach beyond the tensor.
+    `low`, `size`: (held, needed, ranks) first position and extent of the common box; `values`:
+    (held, needed) its values. `holders`, `needers`: the elements of each part. `beyond`: numbers of
+    the needed parts that reach beyond the tensor.
     """
 
     low: Integers
@@ -161,7 +165,10 @@ class _Overlaps:
 
     @staticmethod
     def of(held: Distribution, needed: Distribution) -> _Overlaps | None:
-        """Return the overlaps; None if they are not all that is needed, or are too many."""
+        """Return the overlaps; None unless every needed value is in exactly one of the held parts.
+
+        None, too, with more than `MOST_PAIRS` pairs of parts.
+        """
         parts, needs = _by_part(held), _by_part(needed)
         if not parts or len(parts) * len(needs) > MOST_PAIRS:
             return None
@@ -186,7 +193,7 @@ class _Overlaps:
 
 
 def _by_part(place: Distribution) -> dict[Position, list[Place]]:
-    """Return the elements of each different part, by its first position."""
+    """Return the elements that have each different part; the key is the part's first position."""
     parts: dict[Position, list[Place]] = {}
     for row, column in np.argwhere(place.has).tolist():
         first = tuple(place.first[row, column].tolist())
@@ -195,7 +202,10 @@ def _by_part(place: Distribution) -> dict[Position, list[Place]]:
 
 
 def _nearest(holders: list[Place], targets: list[Place]) -> list[Place]:
-    """Return the nearest holder of each target, of several the first in the target's row."""
+    """Return the nearest holder of each target, by links.
+
+    Of equally near ones first one in its row.
+    """
     if len(holders) == 1 or not targets:
         return [holders[0]] * len(targets)
     away: npt.NDArray[np.int64] = np.abs(

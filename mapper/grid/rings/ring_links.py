@@ -50,7 +50,10 @@ def ring_places(elements: int) -> Integers:
 
 
 def ring_hops(elements: int) -> int:
-    """Return the links of the fabric that one word of each element crosses to the next element."""
+    """Return how many links are crossed when each element sends one word to the next in the ring.
+
+    All elements of the line together. Example: 5 elements: 2 + 2 + 1 + 2 + 1 = 8.
+    """
     return sum(abs(link.target - link.source) for link in ring_links(elements))
 
 

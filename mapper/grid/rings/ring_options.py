@@ -54,12 +54,19 @@ class RingQuestion:
         return axes
 
     def _may_turn(self, access: TensorAccess) -> bool:
-        """Return whether all tiles of a tensor can lie in the order of the turns."""
+        """Tell whether the tiles that an element holds can lie in memory in the order of its turns.
+
+        They can if the loop's variable stands alone in one index of the tensor.
+        """
         forms = [form.terms for _, form in access.projection if self.variable in dict(form.terms)]
         return forms == [((self.variable, 1),)]
 
     def enters_once(self, access: TensorAccess, axis: Axis, shifted: set[Axis | None]) -> bool:
-        """Return whether tiles that shift along an axis enter once for all rings."""
+        """Tell whether the tiles of a tensor that shift along an axis enter the grid once for all
+        rings.
+
+        `shifted`: the axes along which any input shifts.
+        """
         other: Axis = "Y" if axis == "X" else "X"
         if access.tensor in self.resident or other not in shifted:
             return True

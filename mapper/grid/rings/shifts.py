@@ -41,8 +41,8 @@ def held_starts(read: SpaceTime, tensor: HeldTensor) -> dict[str, Integers]:
 def turned_values(read: SpaceTime, tensor: HeldTensor) -> Integers | None:
     """Return by how many values of the shifted variable what an element holds is turned.
 
-    The first of them in memory is so many behind the first of the element's share, and those before
-    it stand at the end: (rows, columns). None for a tensor that is not turned.
+    (rows, columns). With n, its memory begins with value n of the element's share, and the n values
+    before that one stand at the end. None for a tensor that is not turned.
     """
     if not is_turned(read, tensor):
         return None
@@ -55,12 +55,12 @@ def is_turned(read: SpaceTime, tensor: HeldTensor) -> bool:
 
 
 def shift_words(read: SpaceTime) -> int:
-    """Return the values that every element sends, and receives, as tiles move on."""
+    """Return how many values each element sends in all, and receives, as tiles move on."""
     return sum((read.time[0].count - 1) * tensor.values for tensor in read.shifted)
 
 
 def shift_hops(read: SpaceTime) -> int:
-    """Return words times links of all tiles that move on."""
+    """Return words times links of all tiles that move on, over all elements."""
     hops = 0
     for tensor in read.shifted:
         ring, lines = read.columns, read.rows

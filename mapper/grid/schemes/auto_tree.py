@@ -30,7 +30,11 @@ NEVER: Final = 1 << 60
 
 
 class AdditionCosts(NamedTuple):
-    """Cycles of a reduction: to add a tile, on the way of a word but for links, and for a link."""
+    """Cycles of the steps of a reduction, of which each passes one tile of partial sums on.
+
+    `addition`: to add a tile; `way`: from the send of an element to the receive of another one,
+    without links; `hop`: for each link between them.
+    """
 
     addition: int
     way: int
@@ -63,10 +67,10 @@ PUBLISHED_COSTS: Final = LineCosts(launch=5, word=Fraction(1), way=5, hop=1)
 
 
 class _Best(NamedTuple):
-    """Least cycles of trees, and the elements below the farthest child: [phases, sums, elements].
+    """Least cycles of trees, and the elements below the farthest child, by number of elements.
 
-    `done`: when the element has added all sums that it receives. `sent`, [phases, elements]: when
-    its own sum has gone.
+    `done`, `below`: [phases, sums that the root receives, elements]; `done`: when the root has
+    added all sums that it receives. `sent`: [phases, elements], when its own sum has gone.
     """
 
     done: Numbers
@@ -108,7 +112,7 @@ def auto_phases(elements: int, costs: AdditionCosts) -> Phases:
 
 @lru_cache(maxsize=64)
 def _least_cycles(elements: int, costs: AdditionCosts) -> _Best:
-    """Solve all trees of up to so many elements, the smaller ones first.
+    """Find the fastest trees of 1 to `elements` elements, the smaller ones first.
 
     The chain to the farthest child goes on to that child's own farthest child, in the same phase;
     what an element adds before belongs to earlier phases.

@@ -18,10 +18,11 @@ MOST_WINDING: Final = 4096
 
 @lru_cache(maxsize=4096)
 def schemes_of(groups: tuple[int, int], costs: AdditionCosts) -> list[ReductionScheme]:
-    """Return the schemes for groups of so many elements along X and along Y, in a fixed order.
+    """Return the schemes for groups of elements, in a fixed order.
 
-    `costs`: of the machine for the tiles that are added. Schemes with the same chains as one before
-    them are left out; the axes have an order where both add up.
+    `groups`: size along X and along Y. `costs`: of the machine for the tiles that are added.
+    Schemes with the same chains as one before them are left out; the axes have an order where both
+    add up.
     """
     found, known = list[ReductionScheme](), set[object]()
     for scheme in _all_schemes(groups, costs):

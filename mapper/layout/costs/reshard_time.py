@@ -124,7 +124,11 @@ def _busiest(
     worker_rate: float,
     dram_rate: float,
 ) -> float:
-    """Return the cycles of the busiest port; the rates are in bytes per cycle."""
+    """Return the cycles of the busiest port: most of bytes / rate.
+
+    `carried`: bytes by port, a (node, network). `dram`: the nodes of DRAM, with `dram_rate` bytes
+    per cycle; others have `worker_rate`.
+    """
     cycles = (
         size / (dram_rate if node in dram else worker_rate) for (node, _), size in carried.items()
     )

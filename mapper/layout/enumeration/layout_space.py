@@ -37,7 +37,7 @@ from tilewright.mapper.workload.errors import InfeasibleMapping
 
 @dataclass(frozen=True, slots=True)
 class PlacedMapping:
-    """A mapping and the addresses of its tiles in one memory."""
+    """A mapping and the addresses of its tiles in one memory (`packed`)."""
 
     mapping: MappingTree
     packed: PackedMemory

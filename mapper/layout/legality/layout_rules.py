@@ -28,11 +28,12 @@ def broken_rules(
 ) -> tuple[BrokenRule, ...]:
     """Return every rule that a layout breaks on a machine, each with its numbers.
 
-    `allow`: names of rules that are not asked for. Rules: `memory-space` (the machine has it),
-    `capacity` (bytes and addresses of a unit), `alignment` (shard bytes are a multiple),
-    `start-address` (so are the addresses of blocks), `units` (cells fit the machine's units),
-    `phantom` (no cell without data), `uneven` (all shards hold as much), `format` (it computes with
-    it), `tile` (sides that it has), and those of `PartitionedMemory`.
+    `allow`: names of rules that may be broken. Rules: `memory-space` (the machine has the memory
+    space), `capacity` (bytes and addresses fit a unit), `alignment` (the bytes of a shard are a
+    multiple of the machine's alignment), `start-address` (the addresses of blocks are), `units`
+    (cells fit the machine's units), `phantom` (no cell is without data), `uneven` (all shards hold
+    equally many scalars), `format` (the machine computes with the number format), `tile` (it has
+    tiles with these sides), and those of `PartitionedMemory`.
     """
     memory = machine.memories.get(layout.memory)
     if memory is None:

@@ -64,7 +64,11 @@ def overlap(first: Layout, second: Layout) -> LayoutOverlap | None:
 def _shared(
     first: Layout, second: Layout, slots: tuple[int, int]
 ) -> Iterator[tuple[PlacementOverlap, int]]:
-    """Yield shared bytes of blocks in the slots of a unit, and the end of what is shared."""
+    """Yield the bytes that blocks of two layouts share in a unit: the first one, and their end.
+
+    `slots`: number of shards that each layout has in the unit. The end is the address behind the
+    last shared byte.
+    """
     numbers = product(range(slots[0]), range(slots[1]), _blocks(first), _blocks(second))
     for slot, other_slot, block, other in numbers:
         here, there = first.place.at(block), second.place.at(other)
@@ -106,7 +110,10 @@ def _witness(
 def _scalar_at(
     layout: Layout, unit: Unit, shared: PlacementOverlap, block: BlockIndex, address: int
 ) -> Index | None:
-    """Return the scalar of a block that has a byte."""
+    """Return the index of the scalar that has the byte at `address` of a block.
+
+    None for the byte of a shared exponent.
+    """
     start = layout.place.at(block).address
     slot, within = divmod(address - start, layout.slot_bytes)
     tile, byte = divmod(within, layout.tiling.tile_bytes)

@@ -29,7 +29,10 @@ MOST_TRANSFERS: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Stride:
-    """One loop of a pattern: how often, and positions from one turn to the next at both ends."""
+    """One loop of a pattern: `count` turns.
+
+    `source`, `destination`: positions from one turn to the next at both ends.
+    """
 
     count: int
     source: int

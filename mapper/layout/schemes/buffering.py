@@ -65,7 +65,10 @@ class CircularBuffer:
         return tuple(self.base + (first + page) * self.page_bytes for page in range(count))
 
     def free_pages(self, pushed: int, popped: int) -> int:
-        """Return the pages that a producer may fill; SpecError if more were popped than pushed."""
+        """Return how many pages a producer may fill: all but those pushed and not popped yet.
+
+        SpecError if more were popped than pushed, or if more are held than there are pages.
+        """
         if not 0 <= popped <= pushed <= popped + self.pages:
             raise SpecError(
                 f"{pushed} pages pushed and {popped} popped do not fit a ring of {self.pages}",

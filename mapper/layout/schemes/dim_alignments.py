@@ -32,7 +32,10 @@ def default_intervals(rank: int) -> tuple[Interval, ...]:
 
 
 def tile_alignments(rank: int, intervals: Sequence[Interval]) -> tuple[int, ...]:
-    """Return one alignment per dimension: a tile's side on the last one of the last two groups."""
+    """Return one alignment per dimension: a side of a tile for two of them, 1 for the others.
+
+    The two are the last dimensions of the last two groups that `intervals` make.
+    """
     result = [1] * rank
     last = normalized_intervals(rank, intervals)[-2:]
     for (_, end), side in zip(reversed(last), reversed(TILE), strict=False):

@@ -71,7 +71,10 @@ def tt_mlir_2024_map(
 
 
 def _check_all_used(rows: Sequence[QuasiAffine], rank: int, intervals: Sequence[Interval]) -> None:
-    """Check that every dimension of the tensor stands in a result of the linear map."""
+    """Raise SpecError unless every dimension of the tensor stands in a result of the linear map.
+
+    `rows`: its results; `rank`: of the tensor; `intervals`: for the message.
+    """
     used = {number for row in rows for number in (row.coefficients() or ({}, 0))[0]}
     if used != set(range(rank)):
         raise SpecError(

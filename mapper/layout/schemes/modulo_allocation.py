@@ -57,11 +57,13 @@ class BlockedTensor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModuloAllocation:
-    """Allocate the blocks of a tensor in PSUM or SBUF by modulo of the block index.
+    """Allocate the blocks of a tensor in PSUM or SBUF (`space`) by modulo of the block index.
 
     Bank, first partition and byte address of block i are base + scale * linearize(counts, i mod
-    counts), row-major, with scales 1, `partitions` and `free_bytes` of the tensor. Empty counts are
-    all ones: every block shares one tile. SBUF has no banks.
+    counts), row-major. The bases are `base_bank`, `base_partition` and `base_addr`, the counts
+    `num_bank_tiles`, `num_par_tiles` and `num_free_tiles`, the scales 1, `partitions` and
+    `free_bytes` of the tensor. Empty counts are all ones: every block shares one tile. SBUF has no
+    banks.
     """
 
     space: Literal["psum", "sbuf"] = "psum"

@@ -78,7 +78,7 @@ def parse_aligned_tensor(text: str) -> AlignedTensor:
 
 
 class _AlignedScanner(TypeScanner):
-    """Reads the aligned form."""
+    """Reads the text of a tensor type with `dim_alignments`, such as EXAMPLE."""
 
     def tensor(self) -> AlignedTensor:
         self.word("tensor")

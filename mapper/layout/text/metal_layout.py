@@ -79,7 +79,10 @@ def divided(collapse: Collapse, grid: tuple[int, ...], tiling: Tiling) -> Layout
 
 
 def _of_text(layout: Layout) -> Layout:
-    """Return the layout that the text of a layout says."""
+    """Return the layout that a reader gets from the text of `layout`.
+
+    The text says the map, the grid, the tile, memory and padding; all else follows from them.
+    """
     collapse = Collapse.linear(layout.shape, layout.collapse.affine)
     tiling = Tiling(layout.tiling.sides, layout.tiling.element)
     return replace(

@@ -211,7 +211,10 @@ def _distributions(extent: int, gaps: int) -> int:
 
 
 def _restricts_loops(rules: PlacementRules, honours_shapes: bool) -> bool:
-    """Tell whether a component's rules restrict loops, or let its holders leave the hierarchy."""
+    """Tell whether a component's rules restrict loops, or let its holders leave the hierarchy.
+
+    `honours_shapes`: whether tile_shape rules count.
+    """
     restricts = bool(rules.no_refetch_from_above or rules.no_resend_to_below)
     is_free = rules.force_memory_hierarchy_order is False
     return restricts or is_free or bool(honours_shapes and rules.tile_shape)

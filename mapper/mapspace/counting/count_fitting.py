@@ -85,9 +85,9 @@ def _reserved(points: Points, slot: Reservation, tables: _Tables, last: bool) ->
 
 
 def _chains_below(lattice: Lattice, slot: Slot, counts: Any) -> Any:
-    """Return the number of chains to each state below a slot, from those to the states above it.
+    """Return the number of chains that end in each state below a slot; `counts`: above the slot.
 
-    A chain: one tile per slot so far.
+    A state is the tile of every variable; a chain is one tile per slot so far. Shape (states,).
     """
     if isinstance(slot, SpatialLoops):
         total = np.zeros(lattice.shape, counts.dtype)

@@ -83,7 +83,7 @@ def _gap_above(slots: Sequence[Slot], last: int) -> int | None:
 
 
 def _distinct_above(points: Points, gap: Sequence[Any], counts: Any) -> Any:
-    """Return the number of distinct mappings above one gap, per state, from those below it.
+    """Return the number of distinct mappings above one gap, per state; `counts`: from those below.
 
     All loops that can stand above the gap's reservation do. With S one loop over a window and R the
     loops below: S R with some S, and without any S those of R that begin with a loop over which the

@@ -78,11 +78,11 @@ class Repeats:
         return self.first_fitting(places) if fitting else places[0]
 
     def _shares(self, candidate: MapspacePoint, place: MapspacePoint, mapping: Mapping) -> bool:
-        """Tell whether a point found for the mapping of `place` may be listed in its stead.
+        """Tell whether the point `candidate` may be listed instead of `place`, of the same mapping.
 
-        One template orders the loops of a gap as it likes: its tiles follow from its slots. In
-        another template that order may decide how far adjacent holders shrink (theory/lattice.md
-        §2.3), so there the mapping must have the same loops in the same order.
+        It may if both are of one template, which orders the loops of a gap as it likes. In another
+        template that order may decide how far adjacent holders shrink (theory/lattice.md §2.3), so
+        there the mapping must have the same loops in the same order.
         """
         if candidate.template == place.template:
             return True

@@ -38,7 +38,10 @@ class CarriedEnergy:
     rows: Floats
 
     def factors_of(self, field: int) -> FactorRange | None:
-        """Return the factors that a column still gets; None if it carries no joules here."""
+        """Return the factors that the joules in column `field` still get.
+
+        None if it carries none here.
+        """
         for column, least, greatest in self.rows.tolist():  # few: to index arrays takes longer
             if column == field:
                 return FactorRange(least, greatest)

@@ -249,7 +249,7 @@ class DynamicSearch:
         path.pop()
 
     def _step(self, child: ProgramNode, table: LabelTable, nd: int) -> LabelTable:
-        """Apply the step of `child` to a table of labels.
+        """Apply the step of `child` to a table of labels, compared in their first `nd` fields.
 
         Raises OutOfBudget, also for too many labels.
         """
@@ -274,7 +274,8 @@ class DynamicSearch:
     def _arrive(self, node: ProgramNode, path: list[LabelTable]) -> None:
         """Take the best of the complete labels at a node where programs end.
 
-        Only labels whose lower bound is at or below the limit are scored, the lowest bound first.
+        `path`: the tables after each step from the start; the last one has these labels. Only
+        labels whose lower bound is at or below the limit are scored, the lowest bound first.
         """
         table = path[-1]
         first = int(table.start[-2])
@@ -331,7 +332,10 @@ def tiles_of_label(
 
 
 class _StepTables(NamedTuple):
-    """A step's slot in the template (None: it only charges costs), and the tables around it."""
+    """The number of a step's slot in the template, and the tables `below` and `above` the step.
+
+    No slot: the step only charges costs.
+    """
 
     slot: int | None
     below: LabelTable
@@ -339,6 +343,9 @@ class _StepTables(NamedTuple):
 
 
 def _steps_down(program: TemplateProgram, path: list[LabelTable]) -> Iterator[_StepTables]:
-    """Yield the steps of a program with the tables below and above each, outermost first."""
+    """Yield the steps of a program with the tables below and above each, outermost first.
+
+    `path`: the tables from the start (innermost) to the end.
+    """
     for number in range(len(program.slots) - 1, -1, -1):
         yield _StepTables(program.slots[number], path[number], path[number + 1])

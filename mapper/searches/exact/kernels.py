@@ -230,7 +230,11 @@ def first_of_groups(groups: Ints, values: Floats, noise: float = 0.0) -> Bools:
 
 
 def _run(step: Callable[..., None], table: LabelArrays, nd: int, capacity: int) -> OriginLabels:
-    """Run a kernel over all states, with twice the rows each time it runs out of them."""
+    """Run a kernel over all states, with twice the rows each time it runs out of them.
+
+    `step`: the kernel, with its other arguments bound. `nd`: fields that it compares. `capacity`:
+    rows to begin with. Returns where each state's labels begin, the labels and their origins.
+    """
     start, label = table
     job, begin = np.array([nd, 0, 0], np.int64), np.empty_like(start)
     out, origin = np.empty((capacity, label.shape[1])), np.empty((capacity, 2), np.int64)

@@ -108,7 +108,7 @@ class LabelFields:
         return self.priced[number][1 + self.deferred_energy.index(field) if field else 0]
 
     def counts_energy(self, field: int) -> bool:
-        """Tell whether a column holds dynamic energy, paid now or later, of the first price."""
+        """Tell whether column `field` holds dynamic energy, due now or later, at first price."""
         return field == 0 or field in self.deferred_energy
 
     @property

@@ -33,7 +33,10 @@ def compiled(function: F) -> F:
 def _is_covered(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
     label: Floats, row: int, state: int, energy: float, latency: float, pruning: PruningArrays
 ) -> Any:
-    """Tell whether a label is at or above some corner point in all metrics."""
+    """Tell whether the label in `row`, at tile `state`, is at or above some corner in all metrics.
+
+    `energy`, `latency`: its lower bounds in joule and second.
+    """
     limits, n_prices = pruning.limits, pruning.further.shape[0]
     n_bits = int(limits[9])
     corner = 11 + n_bits + n_prices
@@ -61,7 +64,10 @@ def _is_covered(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
 def _at_further_price(
     label: Floats, row: int, state: int, number: int, pruning: PruningArrays
 ) -> Any:
-    """Return the least dynamic joules, at further price `number`, of any mapping with a label."""
+    """Return the least dynamic joules, at further price `number`, of any mapping with a label.
+
+    The label is in `row`, at tile `state`.
+    """
     limits, carried = pruning.limits, pruning.carried
     column = int(limits[11 + int(limits[9]) + number])
     energy = label[row, column] + pruning.further[number, state]
@@ -73,7 +79,7 @@ def _at_further_price(
 
 @compiled
 def _least_carried(label: Floats, row: int, lanes: float, carried: Floats, shift: int) -> Any:
-    """Return the least joules that a label will pay of what it carries.
+    """Return the least joules that the label in `row` will pay of what it carries.
 
     Each choice of lanes multiplies by a factor from 1 / lanes to lanes; `lanes`: the most to come.
     `shift`: from a column that carries to the same one at another price.
@@ -91,7 +97,7 @@ def _least_carried(label: Floats, row: int, lanes: float, carried: Floats, shift
 
 @compiled
 def _is_pruned(label: Floats, row: int, state: int, pruning: PruningArrays) -> Any:
-    """Tell whether no mapping with this label can meet the limits."""
+    """Tell whether no mapping with the label in `row`, at tile `state`, can meet the limits."""
     remaining_energy, remaining_lanes, limits, seconds, terms, carried, _ = pruning
     energy = label[row, 0] + remaining_energy[state]
     if not energy < np.inf:
@@ -122,7 +128,10 @@ def _is_pruned(label: Floats, row: int, state: int, pruning: PruningArrays) -> A
 
 @compiled
 def _dominates(label: Floats, row: int, other_label: Floats, other_row: int, nd: int) -> Any:
-    """Tell whether a label is at most another in all of its first `nd` fields."""
+    """Tell whether a label is at most another one in each of its first `nd` fields.
+
+    They are label[row] and other_label[other_row].
+    """
     for field in range(nd):  # noqa: SIM110 - numba compiles the loop, not all()
         if label[row, field] > other_label[other_row, field]:
             return False
@@ -131,7 +140,10 @@ def _dominates(label: Floats, row: int, other_label: Floats, other_row: int, nd:
 
 @compiled
 def _before(label: Floats, row: int, other_label: Floats, other_row: int, nd: int) -> Any:
-    """Tell whether a label comes before another in lexicographic order, or equals it."""
+    """Tell whether a label comes before another by their first `nd` fields, or equals it.
+
+    They are label[row] and other_label[other_row]; the order is lexicographic.
+    """
     for field in range(nd):
         if label[row, field] != other_label[other_row, field]:
             return label[row, field] < other_label[other_row, field]
@@ -147,10 +159,11 @@ def _copy(source: Floats, row: int, target: Floats, target_row: int) -> None:
 
 @compiled
 def _insert(label: Floats, origin: Ints, first: int, count: int, nd: int) -> Any:
-    """Insert the candidate in row `count` into the sorted labels from row `first` on.
+    """Insert the candidate in row `count` into the sorted labels in rows `first` … count - 1.
 
-    Dominated labels are dropped. Return the end of the labels. The row after the candidate is
-    scratch.
+    `origin`: origins of the labels, moved along with them. Labels dominated in the first `nd`
+    fields are dropped, the candidate, too. Returns the row after the last label. The row after the
+    candidate is scratch.
     """
     place = first
     while place < count and _before(label, place, label, count, nd):
@@ -319,7 +332,7 @@ def union(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
 
 @compiled
 def _finish(job: Ints, begin: Ints, count: int) -> None:
-    """Write into `job` that all states are done and `count` labels made."""
+    """Write into `job` that all states are done and `count` labels made; end `begin` with it."""
     states = begin.shape[0] - 1
     begin[states] = count
     job[1], job[2] = states, count

@@ -147,7 +147,11 @@ class LabelMetrics:
         return worst
 
     def _linear_latencies(self, level: int, component: Component, labels: Floats) -> Floats:
-        """Return the seconds of a component with a LinearLatency, shape (labels,)."""
+        """Return the seconds of a component whose latency is the largest of sums of factor · calls.
+
+        `level`: the component's number on the path; `labels`: (labels, fields) calls by action.
+        Shape (labels,).
+        """
         assert isinstance(component.latency, LinearLatency)
         slowest = np.zeros(len(labels))
         for piece in component.latency.pieces:
@@ -213,9 +217,9 @@ class LabelMetrics:
         return None
 
     def _on_network(self, level: int, label: Floats) -> dict[str, float]:
-        """Return the values of a network's latency rule: its busiest link and longest path.
+        """Return the values of a network's latency rule for a label: busiest link, longest path.
 
-        The keys are those of mapper/model/costs.py.
+        `level`: the network's number on the path. The keys are those of mapper/model/costs.py.
         """
         links = [
             float(label[f])

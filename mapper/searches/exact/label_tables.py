@@ -155,9 +155,10 @@ class _ChoicesOfStep(NamedTuple):
 
 
 class _LanesOfStep(NamedTuple):
-    """The most lanes to come below a step (`before`), computed from those above it (`after`).
+    """The most lanes still to come at a step: `after` it, as given, and `before` it, as computed.
 
-    Step and array are kept so that their ids stay unique.
+    Steps go from the innermost out. Shape (states,). Step and array are kept so that their ids stay
+    unique.
     """
 
     step: ProgramStep
@@ -206,10 +207,10 @@ class LabelEngine:
         self._lanes_of_step.clear()
 
     def initial(self) -> LabelTable:
-        """Return the table to start from: one label at the tile of one value.
+        """Return the table to start from: one label, at the tile with one value per rank variable.
 
-        Only the energy of the Compute is paid in it, and one lane is in use. A label is the tuple
-        of costs of a partial mapping; a lane is one instance along a dimension of a fanout.
+        It has paid the energy of the Compute, and uses one lane. A label is the tuple of costs of a
+        partial mapping; a lane is one instance along a dimension of a fanout.
         """
         start = np.ones(self.lattice.size + 1, np.int64)
         start[0] = 0
@@ -344,7 +345,7 @@ class LabelEngine:
     def _looped(
         self, axes: Sequence[LatticeAxis], table: LabelTable, nd: int, pruning: PruningArrays
     ) -> LabelTable:
-        """Apply temporal loops along some axes of the lattice."""
+        """Apply temporal loops along some axes; labels are compared in `nd` fields."""
         start, label = table.start, table.label
         origin: Ints | None = None
         for axis in axes:
@@ -359,7 +360,7 @@ class LabelEngine:
     def _looped_once(
         self, step: SingleLoopStep, table: LabelTable, nd: int, pruning: PruningArrays
     ) -> LabelTable:
-        """Apply a temporal loop over at most one variable."""
+        """Apply a temporal loop over at most one variable; labels are compared in `nd` fields."""
         result = self._looped([], table, nd, pruning)
         for variable in step.variables:
             looped = self._looped(self._axes_of((variable,)), table, nd, pruning)
@@ -395,9 +396,10 @@ class LabelEngine:
     def _lanes_before(
         self, step: ProgramStep | None, after: Floats, most_lanes: Callable[[], Floats]
     ) -> Floats:
-        """Return the most lanes to come below a step; made once for each step and array above it.
+        """Return the most lanes still to come before a step; made once for each step and `after`.
 
-        `most_lanes`: computes them.
+        `after`: those after the step. `most_lanes`: computes the result. No step: it is always
+        computed.
         """
         if step is None:
             return self._shared(most_lanes())
@@ -469,7 +471,7 @@ class LabelEngine:
         return _charge_of([0, field], np.stack([penalty, bits]), capacity)
 
     def _summed(self, alternatives: Sequence[Sequence[CostTerm]]) -> _FieldAmounts:
-        """Return the sums of terms per field: for each list of terms one row per field."""
+        """Return the sums of terms: for each list in `alternatives` one row per field."""
         fields = sorted({0, *(term.field for terms in alternatives for term in terms)})
         amounts = np.zeros((len(alternatives) * len(fields), self.lattice.size))
         for number, terms in enumerate(alternatives):
@@ -541,7 +543,7 @@ def _fields_divided_by_lanes(problem: Problem, fields: LabelFields, level: int) 
 
 
 def _paid(step: PaymentStep, table: LabelTable, nd: int) -> LabelTable:
-    """Add carried costs to the fields that get them; drop labels that are then dominated."""
+    """Pay carried costs; drop labels above a capacity, or dominated in their first `nd` fields."""
     label = table.label.copy()
     for field, target in step.moves:
         label[:, target] += label[:, field]

@@ -170,8 +170,8 @@ class _HandedOver(NamedTuple):
 def _least_handed_over(problem: Problem, readers: Sequence[_HandedOver]) -> float:
     """Return the least joules of values between the innermost memories and the lanes below.
 
-    Least over all ways to divide lanes among the rank variables, if these are few; else each tensor
-    has all lanes to itself.
+    `readers`: the tensors that pass there. Least over all ways to divide lanes among the rank
+    variables, if these are few; else each tensor has all lanes to itself.
     """
     if not readers:
         return 0.0
@@ -237,7 +237,10 @@ def _shares_of_fanout(
 def _bounds_by_sharing(
     problem: Problem, readers: Sequence[_HandedOver], sharing: frozenset[int]
 ) -> dict[frozenset[int], int]:
-    """Return products of rank variables' bounds, by the set of readers that may share over them."""
+    """Return products of rank variables' bounds, by the set of readers that may share over them.
+
+    `sharing`: numbers of the readers that share at all.
+    """
     bounds: dict[frozenset[int], int] = {}
     irrelevant = [reader.irrelevant(problem) for reader in readers]
     for variable, bound in problem.einsum.bounds.items():

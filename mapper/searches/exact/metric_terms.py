@@ -168,7 +168,10 @@ def touched_values(access: TensorAccess, bounds: Mapping[str, int]) -> int:
 
 
 def _positions(form: Affine, bounds: Mapping[str, int]) -> int:
-    """Count the distinct values of an affine form over the whole iteration space."""
+    """Count the distinct values of an affine form over the whole iteration space.
+
+    `bounds`: of the rank variables. Example: p + r with bounds 8 and 3 has 10.
+    """
     if len(form.terms) <= 1:
         return prod(bounds[name] for name, _ in form.terms)
     hit = np.ones(1, bool)

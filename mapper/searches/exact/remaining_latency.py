@@ -177,7 +177,8 @@ def _total_of(amounts: Iterable[FieldAmount], field: int) -> float:
 def _least_seconds(term: Floats, calls: Floats) -> Floats:
     """Return the least seconds of calls to come: lanes may still divide them.
 
-    Negative calls (first fills left out) count undivided, so that the result may be negative.
+    `term`: the seconds of one call, divided by the most lanes to come and undivided. Negative calls
+    (first fills left out) count undivided, so that the result may be negative.
     """
     seconds: Floats = calls * np.where(calls > 0.0, term[_DIVIDED], term[_WHOLE])
     return seconds

@@ -59,10 +59,10 @@ class CostTerm(NamedTuple):
 
 
 class ChoiceAmount(NamedTuple):
-    """What each choice of a dimension's lanes adds to a column of a label.
+    """What each choice of a dimension's lanes adds to column `field` of a label.
 
-    A label is a partial mapping's tuple of costs. `values`: an amount per choice; `rate`: number
-    of a rate by which they are still to be multiplied, or IN_NUMBERS.
+    A label is a partial mapping's tuple of costs. `values`: an amount per choice; `rate`: number of
+    a rate by which they are still to be multiplied, or IN_NUMBERS.
     """
 
     field: int
@@ -111,7 +111,7 @@ class ChargeSite:
 
 
 class _ChildSite(NamedTuple):
-    """The slot of an edge's child, and the lanes above it that the child sees below itself."""
+    """The slot of an edge's lower holder, and the lanes above it that it sees below itself."""
 
     slot: int
     seen_below: LanesBelowHolder
@@ -134,7 +134,10 @@ class _Reuse(NamedTuple):
 
 
 class _FillCopies(NamedTuple):
-    """How many lanes at `slot` get a first fill each, per choice; `level`: of the dimension."""
+    """A dimension whose lanes each get a first fill of their own.
+
+    `slot`, `level`: of the dimension; `counts`: how many lanes, per choice.
+    """
 
     slot: int
     level: int
@@ -362,7 +365,11 @@ class ChargeLocator:
     def _first_fill_per_choice(
         self, charge: EdgeCharge, rates: Rates, copies: _FillCopies, fixed: float
     ) -> ChargeSite:
-        """Charge the first fills in the choices of one dimension; `fixed`: copies in any case."""
+        """Return the site that charges first fills by the choice of lanes of one dimension.
+
+        `copies`: the dimension with the fills of each choice; `fixed`: what multiplies them in any
+        case.
+        """
         loops = self._slots[copies.slot]
         assert isinstance(loops, SpatialLoops)
         einsum = self._problem.einsum
@@ -386,7 +393,7 @@ def _products(choices: tuple[tuple[int, ...], ...], chosen: tuple[int, ...]) -> 
 def _terms(
     rates: Rates, tensor: str, kind: str, factor: float, lanes: Lanes
 ) -> tuple[CostTerm, ...]:
-    """Return one term per field that a count is charged to."""
+    """Return one term per field that a count is charged to; `factor`: multiplies its rate."""
     return tuple(
         CostTerm(field, tensor, kind, rate.scale * factor, lanes, rate.number)
         for field, rate in rates.items()

@@ -134,9 +134,10 @@ def deferred_field_counts(
 
 
 class _Carrier(NamedTuple):
-    """What deferred terms must have in common to share a field.
+    """What deferred terms must have in common to share a column of the labels.
 
-    The field that gets the cost, the slot above which it does, and the factors on the way.
+    `target`: the column that gets the cost in the end; `top`: the slot above which it does;
+    `factors`: by what lanes multiply it on the way.
     """
 
     target: int

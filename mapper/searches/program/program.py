@@ -165,7 +165,7 @@ class TemplateProgram:
 
 
 class OpenCosts(NamedTuple):
-    """Edge charges without a site yet, and the sites that hold whatever lanes are chosen.
+    """Edge charges without a site yet, and (`settled`) sites that hold whatever lanes are chosen.
 
     A site is the slot of a template at which a cost enters the labels; a lane is one instance along
     a dimension of a fanout.

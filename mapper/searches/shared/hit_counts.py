@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class HitCount:
-    """How many structures of searches were asked for, and how many of them were there.
+    """How many structures searches have `asked` for, and how many were there already (`shared`).
 
     A structure is the templates of an Einsum with their steps, without energies, speeds and sizes.
     """

@@ -107,8 +107,8 @@ class CompletionBounds:
     def shares_of(self, v: int, states: Ints, moment: SlotPosition) -> StepShares:
         """Return what variable number `v` contributes to the bounds of some labels.
 
-        `states`: its tile states, shape (labels,); `moment`: how far down. A label is the tuple of
-        costs of a partial mapping.
+        `states`: its tile states, shape (labels,); `moment`: the place in the template that the
+        labels have reached. A label is the tuple of costs of a partial mapping.
         """
         tile = self._chains[v].column(ALL).tile
         place = self._grid.axes[v].of_tile[tile[states]] * self._grid.strides[v]

@@ -150,7 +150,7 @@ class SlotWalk:
         return labels
 
     def _charged(self, step: _PrunedWalk, index: int, labels: PartialMappings) -> PartialMappings:
-        """Add the charges above a slot to labels.
+        """Add the charges above slot `index` to labels.
 
         Drop those that a tile_shape rule refuses there.
         """
@@ -296,9 +296,10 @@ class SlotWalk:
     def _distribute(
         self, step: _PrunedWalk, index: int, labels: PartialMappings
     ) -> PartialMappings:
-        """Return the labels below a dimension whose variables take their lanes one by one.
+        """Extend labels by the lanes of the spatial dimension in slot `index`.
 
-        Only combinations of lanes stay that are choices of the dimension.
+        Return those below it. The variables of the dimension take their lanes one after the other.
+        In the end only those combinations of lanes stay that are choices of the dimension.
         """
         loops = step.plan.slots[index]
         assert isinstance(loops, SpatialLoops)
@@ -326,10 +327,10 @@ class SlotWalk:
     def _charge_lanes(
         self, plan: TemplatePlan, index: int, states_above: Ints, taken: _LanesTaken
     ) -> None:
-        """Add what the lanes of a dimension cost to labels, in place: power gates and network hops.
+        """Add what the lanes of the dimension in slot `index` cost to labels, in place.
 
-        `states_above`: tile states above the dimension, shape (labels, variables). `taken`: the
-        labels.
+        That is power gates and network hops. `states_above`: tile states above the dimension, shape
+        (labels, variables). `taken`: the labels.
         """
         loops = plan.slots[index]
         assert isinstance(loops, SpatialLoops)

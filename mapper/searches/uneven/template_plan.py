@@ -228,7 +228,10 @@ def _most_lanes(loops: SpatialLoops, variable: str) -> int:
 def _needed_kinds(
     problem: Problem, charges: Sequence[Sequence[SlotCharge]], steps: tuple[CountKind, ...] | None
 ) -> tuple[tuple[frozenset[CountKind], ...], ...]:
-    """Return, per slot and variable, the kinds of counts that charges from there on read."""
+    """Return, per slot and variable, the kinds of counts that charges from there on read.
+
+    `steps`: per variable the kind that counts steps in time; None if time is not counted.
+    """
     variables = range(len(problem.einsum.bounds))
     kinds_of_variable = [{ALL} if steps is None else {ALL, steps[v]} for v in variables]
     rows = []

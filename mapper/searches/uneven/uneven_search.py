@@ -314,10 +314,10 @@ class UnevenRun:
         *,
         exact: bool = False,
     ) -> float:
-        """Walk one part down and score its completed labels; return the least bound of these.
+        """Walk part `number` down and score its completed labels; return the least bound of these.
 
         `timed`: labels count steps and calls. `keep`: which labels stay. `beam`: most per slot (0:
-        all).
+        all). `exact`: compare labels in calls, links and paths, too.
         """
         mode = self.ranking.prepared(timed)
         path = self._walk(mode, number, keep, beam, exact=exact)

@@ -67,7 +67,10 @@ class ChargeBound:
 
 @dataclass(frozen=True, slots=True)
 class _UsedDimension:
-    """A spatial dimension of the template with more than one lane in some choice."""
+    """A spatial dimension of the template with more than one lane in some choice.
+
+    `slot`: its number; `level`: of its component on the path; `dim`: the fanout's dimension.
+    """
 
     slot: int
     loops: SpatialLoops

@@ -119,7 +119,7 @@ def least_moved(
 def _linear(form: Affine, bounds: dict[str, int], tiles: dict[str, Floats]) -> Floats:
     """Return the positions that one index expression covers, summed over all visits.
 
-    `tiles`: number of tiles of each variable.
+    `bounds`: of the rank variables; `tiles`: number of tiles of each variable.
     """
     total = form.point_extent * _times(tiles, None)
     for name, factor in form.terms:

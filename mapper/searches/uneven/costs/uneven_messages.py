@@ -92,7 +92,10 @@ def crossings_of(
 
 
 def _distance_takes_time(network: Component) -> bool:
-    """Tell whether a network's time depends on its longest path, by random probes of its rule."""
+    """Tell whether a network's time depends on its longest path.
+
+    Its latency rule is tried with a path of 0 and of 10^12 links, for a few numbers of hops.
+    """
     if network.latency is None:
         return False
     for hops in (0.0, 1.0, 1e6):
@@ -212,7 +215,11 @@ class UnevenMessages:
         states: SlotStates,
         fields: Floats,
     ) -> None:
-        """Add the hops and loads of one tensor at one spatial loop to `fields` of labels."""
+        """Add the hops and loads of one tensor at one spatial loop to `fields` of labels, in place.
+
+        `step_kinds`: per variable the kind of count of the busiest lane; None: links are not
+        counted.
+        """
         hops = self._sent(crossing, loop, states, [ALL] * len(self._names))
         fields[:, 0] += crossing.rate * hops(_distances(crossing, loop))
         if crossing.link_field is not None and step_kinds is not None:
