@@ -101,9 +101,10 @@ STANDS = """\
   up to 64 x 64 elements, optimal under the constraints. Not on 720 x 720: there is no proof by the
   pattern (the times do not settle), and a run of all elements would take a day. Shifts (Cannon, an
   interleaved ring) are no movement of the mapspace.
-- *Reductions.* Chain, tree, two phases, generated trees, both orders of the axes and snakes are searched
-  (reductions.md), two phases with two sizes of groups; any other size is a constraint. An all-reduce
-  is a reduction and a multicast; a ring whose gather half the routers forward is not in the mapspace.
+- *Reductions.* Chain, tree, two phases, generated trees, both orders of the axes and snakes are
+  searched (reductions.md), two phases with two sizes of groups; any other size is a constraint. An
+  all-reduce is a reduction and a multicast; a ring whose gather half the routers forward is not in
+  the mapspace.
 - *Stencil and transform.* The stencil of seven points is the study wafer_stencil, with exchanges of
   halos; a transform of Fourier with a transpose between elements is searched and executed in
   `tests/simulator/search/test_cascade_search.py` (a reshard, theory/grid.md §10).
