@@ -99,7 +99,10 @@ class DaskWorkers(AbstractContextManager["DaskWorkers"]):
     def _completed(
         self, points: Sequence[Point], numbers: Sequence[int]
     ) -> Iterator[tuple[int, Attempt]]:
-        """Yield the attempts on some designs as they come; end early if the scheduler is lost."""
+        """Yield (number, attempt) of the designs as they come; end early if the scheduler is lost.
+
+        numbers: of the designs that are tried, among `points`.
+        """
         ahead = iter(numbers)
         position: dict[str, int] = {}
         waiting = _distributed().as_completed(loop=self._client.loop)

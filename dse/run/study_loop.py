@@ -299,7 +299,11 @@ class _Slot:
 def _valued(
     outcome: Outcome, spec: StudySpec, base: Mapping[str, float] | None
 ) -> tuple[dict[str, float], dict[str, float]]:
-    """Return the metrics of a design with its objectives, and by how much it exceeds limits."""
+    """Return the metrics of a design with its objectives, and the limits that it exceeds.
+
+    The second value has, by limit, the excess in the unit of its sides; empty for a design that is
+    not feasible. base: metrics of the reference design.
+    """
     metrics = _with_objectives(outcome.metrics, spec, base)
     if outcome.status != "feasible":
         return metrics, {}

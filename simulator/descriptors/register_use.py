@@ -40,7 +40,11 @@ def register_use(resolved: ResolvedOperation, source_files: Sequence[str]) -> Re
 
 
 def _operand_registers(file: str, operand: ResolvedOperand) -> Iterator[tuple[str, int]]:
-    """Yield the registers of an operand; a FIFO keeps its own for the whole program."""
+    """Yield (kind, number) of the registers of an operand.
+
+    file: kind of the register that holds the descriptor. A FIFO yields none: it keeps its own for
+    the whole program.
+    """
     if operand.dsd is None or isinstance(operand.dsd, Fifo):
         return
     extra = descriptor_kind(operand.dsd).extra_registers(operand.dsd)

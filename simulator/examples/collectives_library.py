@@ -342,7 +342,11 @@ class Library:
         return stream
 
     def _move(self, number: int, memory: str, words: int, *, sends: bool, part: str = "") -> Action:
-        """Return the phase that sends a vector, or receives it, by the first color."""
+        """Return the phase of a call that sends a vector, or receives it, by the first color.
+
+        number: of the call; memory: name of the vector's descriptor; words: its length; part: added
+        to the name of the stream, to tell several of a call apart.
+        """
         name = self._named(f"{self.line.name}{number}{part}_stream")
         declare = self.code.fabout if sends else self.code.fabin
         declare(name, self.line.queues[0], words)

@@ -152,7 +152,10 @@ def _overlapped_work(
 
 
 def _alike(steps: range) -> list[AlikeRuns]:
-    """Return the runs of some steps, by the step modulo the banks; the buffers take turns."""
+    """Return groups of steps whose runs take the same banks: one for each step modulo the banks.
+
+    In each the buffers are those of its first step.
+    """
     return [
         AlikeRuns({STEP: step, SLOT: step % 2, OTHER_SLOT: 1 - step % 2}, len(steps[first::BANKS]))
         for first, step in enumerate(steps[:BANKS])
@@ -281,7 +284,11 @@ def _group_end(
 
 
 def _snakes_end(ready: Cycles, snake: Snake, operation: float, profile: Profile) -> float:
-    """Return when chains through neighbouring columns are done; `ready`: the elements."""
+    """Return the least cycle at which the chains through some neighbouring columns are done.
+
+    `ready`: (rows, columns) cycles at which each element has its own tile. `operation`: cycles to
+    add or send one.
+    """
     links = ready.shape[1] * snake.rows - 1 - snake.places
     later = operation + links * (_hop(profile) + profile.hop_cycles)
     return float(max((ready[row : row + snake.rows] + later).max()
@@ -291,7 +298,11 @@ def _snakes_end(ready: Cycles, snake: Snake, operation: float, profile: Profile)
 def _axes_end(
     plan: Plan, profile: Profile, ready: Cycles, columns: list[int], operation: float
 ) -> float:
-    """Return when the chains along the axes are done, those of some columns; `ready`: elements."""
+    """Return the least cycle at which the chains along the axes are done, in some columns.
+
+    `ready`: (rows, columns) cycles at which each element has its own tile. `operation`: cycles to
+    add or send one.
+    """
     sums, rows = plan.sums, list(range(ready.shape[0]))
     places: dict[Axis, list[int]] = {"X": columns, "Y": rows}
     heads: dict[Axis, list[int]] = {"X": columns[-1:], "Y": list(sums.head_rows(len(rows)))}
@@ -323,7 +334,7 @@ def _hop(profile: Profile) -> float:
 
 
 def line_costs(profile: Profile) -> LineCosts:
-    """Return the costs of reductions on a machine."""
+    """Return the cycles of the parts of a reduction on a machine, such as a launch or a link."""
     launch = profile.descriptor_use_cycles + profile.descriptor_load_cycles
     word = Fraction(profile.cycles_per_wavelet)
     return LineCosts(launch, word, ceil(_hop(profile)), profile.hop_cycles)

@@ -136,9 +136,9 @@ def write_element(code: CodeBuilder, kernel: ElementKernel, role: Role) -> None:
 def _declare_sums(code: CodeBuilder, read: SpaceTime, role: Role, free: Sequence[int]) -> None:
     """Declare the queues and descriptors of the sums that a role receives and sends.
 
-    free: numbers of input queues that nothing else takes. The output queue gets a number that no
-    stream has: a queue's number is that of its microthread. Beside shifts it is one on which no
-    shift sends; microthreads have ended when sums go.
+    free: numbers of input queues that nothing else takes. A queue's number is that of its
+    microthread, so the output queue gets a number that no stream has. If tiles shift, it is one on
+    which no shift sends; their microthreads have ended when sums go.
     """
     output, queues = read.output, iter(free)
     sending = 1 if read.shifted else free[0]
@@ -180,7 +180,10 @@ class _ElementProgram:
         return sum_operations(self.read.output.name, self.role)
 
     def operation(self, step: SumOperation) -> str:
-        """Return the operation of a step on sums."""
+        """Return the name of the operation of a step.
+
+        It is a move for one source, an addition or a maximum for two.
+        """
         if len(step.sources) == 1:
             return move_of(self.read.dtype)
         name = joining_operation(self.read)
@@ -190,7 +193,7 @@ class _ElementProgram:
     # -- one step after the other ----------------------------------------------------------
 
     def in_turn(self) -> None:
-        """Declare the one task: loops above the tiles, each with its receives and sends."""
+        """Declare the one task: loops over tiles, in them receives, work and sends."""
         self._level(self.code.task("work", entry=True), 0, {}, first=True)
 
     def _level(self, task: TaskBuilder, level: int, point: Point, *, first: bool) -> None:
@@ -227,7 +230,10 @@ class _ElementProgram:
     # -- tiles go round rings --------------------------------------------------------------
 
     def shifting(self) -> None:
-        """Declare tasks that receive what enters, and work while tiles move on."""
+        """Declare the tasks for tiles that go round rings.
+
+        The first one receives what enters once; the others work and move tiles on.
+        """
         read = self.read
         start = self.code.task("start", entry=True)
         for tensor in read.streams:
@@ -244,7 +250,7 @@ class _ElementProgram:
     # -- overlapped ------------------------------------------------------------------------
 
     def overlapped(self) -> None:
-        """Declare tasks that start transfers, work and, for several streams, join."""
+        """Declare the tasks that start transfers, work meanwhile, and wait for several streams."""
         read = self.read
         passing = [tensor for tensor in read.streams if tensor.depth]
         start = self.code.task("start", entry=True)
@@ -272,10 +278,11 @@ class _ElementProgram:
                 work.op(self.operation(step), step.dest, *step.sources, label=label)
 
     def _joins(self, streams: int) -> None:
-        """Declare the tasks that wait for all streams: each for one more than the one before.
+        """Declare the tasks that wait for all streams.
 
-        Their words go before the work: one stream that waits for it would hold up the other one in
-        all elements of the line.
+        Task n waits for stream n + 1, then starts task n + 1; the last one starts the work. The
+        words of streams go before the work: one stream that waits for it would hold up the other
+        one in all elements of the line.
         """
         self.code.main_priority("low")
         for number in range(1, streams):

@@ -52,7 +52,7 @@ def route_streams(builder: ProgramBuilder, read: SpaceTime) -> None:
 
 
 def _runs(values: Integers) -> Iterator[range]:
-    """Return the stretches of equal neighbours."""
+    """Yield the stretches of equal neighbours, as ranges of places."""
     ends = [0, *(np.flatnonzero(np.diff(values)) + 1).tolist(), len(values)]
     return (range(first, last) for first, last in pairwise(ends))
 
@@ -77,7 +77,11 @@ def _filter(stream: HostStream, place: int) -> CounterFilter | None:
 
 
 def _directions(read: SpaceTime, stream: HostStream, area: Area) -> Iterator[tuple[Area, str, str]]:
-    """Return the pieces of an area with the ports that a stream takes there."""
+    """Yield the pieces of an area with the ports that a stream takes there: (area, rx, tx).
+
+    rx, tx: letters of the ports by which its words enter and leave the routers, such as "W" and
+    "ER".
+    """
     if stream.lines == "rows":
         yield from _eastward(area, read.columns)
     elif stream.lines == "columns":

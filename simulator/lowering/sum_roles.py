@@ -22,7 +22,10 @@ _Kind = TypeVar("_Kind")
 
 
 class ShiftColors(NamedTuple):
-    """The colors on which an element receives and sends the tiles of a tensor that shifts."""
+    """The colors on which an element receives and sends the tiles of a tensor that shifts.
+
+    `tensor`: its name; `receives`, `sends`: names of the colors.
+    """
 
     tensor: str
     receives: str
@@ -76,23 +79,31 @@ def exit_color(link: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What the elements of one row or column do in the phases of one axis."""
+    """What the elements of one row or column do in the phases along one axis.
+
+    `receives`: colors of the sums that they add, in order; `send`: color of their own sum, None if
+    it ends there.
+    """
 
     receives: tuple[str, ...] = ()
     send: str | None = None
 
 
 class _ColumnKind(NamedTuple):
-    """What elements of a column do along their rows, and whether sums of rows end there."""
+    """What the elements of a column do along their rows.
+
+    `part`: their receives and sends; `is_head`: whether the sums of rows end in this column.
+    """
 
     part: _Part
     is_head: bool
 
 
 class _RowKind(NamedTuple):
-    """What elements of a row do along their columns, and the number of the row's result.
+    """What the elements of a row do along their columns.
 
-    `head` is None for a row without a result.
+    `part`: their receives and sends. `head`: number of the row among those with a result, from 0
+    on; None for a row without one.
     """
 
     part: _Part
@@ -113,7 +124,8 @@ def roles(columns: int, rows: int, sums: PartialSums) -> tuple[tuple[Role, ...],
 class _GridKinds(NamedTuple):
     """The roles of elements by the kinds of their row and column.
 
-    `numbers`: of the role, by kind of row and of column. `rows`, `columns`: the kind of each.
+    `roles`: the different ones. `numbers`: place in `roles` by kind of row and kind of column.
+    `rows`, `columns`: the kind of each row and of each column.
     """
 
     roles: tuple[Role, ...]
@@ -124,7 +136,10 @@ class _GridKinds(NamedTuple):
 
 @lru_cache(maxsize=256)
 def _grid_kinds(columns: int, rows: int, sums: PartialSums) -> _GridKinds:
-    """Return the roles on a grid; many mappings of a search have the same sums."""
+    """Return the roles on a grid by kinds of rows and columns.
+
+    They are cached, since many mappings of a search have the same sums.
+    """
     heads = frozenset(sums.head_columns(columns))
     head_rows = {row: place for place, row in enumerate(sums.head_rows(rows))}
     row_parts = _parts(sums.phases, "X", columns)
@@ -150,16 +165,17 @@ def _grid_kinds(columns: int, rows: int, sums: PartialSums) -> _GridKinds:
 
 
 def _numbered(kinds: Sequence[_Kind]) -> tuple[list[_Kind], Numbers]:
-    """Return the different kinds in order of first occurrence, and each item's number of kind."""
+    """Return the different kinds in order of first occurrence, and each item's place among them."""
     numbers: dict[_Kind, int] = {}
     numbered = [numbers.setdefault(kind, len(numbers)) for kind in kinds]
     return list(numbers), np.array(numbered, dtype=np.int32)
 
 
 def _role(sums: PartialSums, column: _ColumnKind, row: _RowKind) -> Role:
-    """Return the role of an element of a column and a row.
+    """Return the role of an element from the kinds of its column and row.
 
-    Sums along the second axis run where those along the first one end.
+    Sums run along the first axis of `sums` in all lines, and along the second one only in the lines
+    where those of the first end.
     """
     ends = {"X": column.is_head, "Y": row.head is not None}
     parts = {"X": column.part, "Y": row.part}
@@ -179,7 +195,10 @@ def _sharing(sums: PartialSums, role: Role, *, is_head: bool) -> Role:
 
 
 def _snake_roles(columns: int, rows: int, sums: PartialSums) -> tuple[tuple[Role, ...], Numbers]:
-    """Return the roles of chains that wind through groups, as `roles` does."""
+    """Return what `roles` does for snakes: one chain goes through the rows of a group, to and fro.
+
+    Elements have the role of the first one, of an odd or an even link, or of an end of a group.
+    """
     assert sums.snake is not None
     tall, wide = sums.group_rows, sums.group_columns
     kinds = np.where(sums.snake.places, 2 - sums.snake.places % 2, 0)
@@ -198,12 +217,16 @@ def _snake_roles(columns: int, rows: int, sums: PartialSums) -> tuple[tuple[Role
 
 
 def _link_role(place: int) -> Role:
-    """Return the role of an element at a place of a snake, before its end."""
+    """Return the role of the element at a place of a snake, counted from 0, before its end."""
     return Role((link_color(0, place - 1),) if place else (), link_color(0, place))
 
 
 def _finished(sums: PartialSums, receives: tuple[str, ...], head: int) -> Role:
-    """Return the role of the last element of a group; `head`: its place among those of a column."""
+    """Return the role of the element in which a group's sums end.
+
+    It keeps the tile, or sends it out, behind those of other groups if they are gathered. receives:
+    colors of its last sums. `head`: number of the group among those of its column, from the north.
+    """
     if sums.exit == "none":
         return Role(receives)
     if sums.exit != "gather":

@@ -70,7 +70,10 @@ def resident_tiles(plan: Plan, operands: Mapping[str, Values]) -> dict[str, Gath
 
 
 def _held(plan: Plan, tensor: HeldTensor, values: Values) -> GatheredTiles:
-    """Return what the elements hold of a tensor before the run."""
+    """Return what each element holds of a resident tensor before the run, as places in `values`.
+
+    values: the whole tensor. If a tensor has several buffers, each of them has the same tile.
+    """
     read, layout = plan.read, plan.layouts[tensor.name]
     starts = {name: first.ravel() for name, first in held_starts(read, tensor).items()}
     turned = turned_values(read, tensor)
@@ -85,7 +88,11 @@ def _held(plan: Plan, tensor: HeldTensor, values: Values) -> GatheredTiles:
 
 
 class _Turns(NamedTuple):
-    """By how many values of a rank variable what each element holds is turned: (elements,)."""
+    """How far the tile of each element is rotated along a rank variable.
+
+    `variable`: name of the rank variable; `values`: by element in row-major order, the position of
+    the tile that comes first in its memory.
+    """
 
     variable: str
     values: Integers
@@ -94,7 +101,11 @@ class _Turns(NamedTuple):
 def _turned(
     layout: TileLayout, values: Values, starts: Mapping[str, Integers], turns: _Turns
 ) -> GatheredTiles:
-    """Return tiles that begin with a later value of a variable, those before it at the end."""
+    """Return tiles rotated along a rank variable, so that each begins at its place in `turns`.
+
+    starts: by rank variable, where the tile of each element begins. Example: a tile 0, 1, 2, 3 that
+    is turned by 1 lies in memory as 1, 2, 3, 0.
+    """
     begins, number = np.unique(turns.values, return_inverse=True)
     tiles = np.empty((turns.values.size, layout.tensor.values), dtype=values.dtype)
     names = [[name for name, _ in form.terms] for _, form in layout.tensor.access.projection]
@@ -110,7 +121,10 @@ def _turned(
 
 
 def _gathered(layout: TileLayout, values: Values, starts: Mapping[str, Integers]) -> GatheredTiles:
-    """Return tiles as places in an array; where a tile reaches beyond the array, it has zeros."""
+    """Return tiles as places in an array; one that reaches beyond it is copied, with zeros.
+
+    starts: by rank variable, where each tile begins.
+    """
     values = np.ascontiguousarray(values)
     ranks = len(values.shape)
     pitches = np.array(values.strides, dtype=np.int64) // values.itemsize
@@ -154,9 +168,10 @@ def _first_elements(stream: HostStream, places: Integers) -> Integers:
 
 
 def _indices(layout: TileLayout, starts: Mapping[str, Integers]) -> list[Integers]:
-    """Return the index of each rank, in memory order, at each value of tiles that begin so.
+    """Return arrays, one per rank in memory order, of the index of each value of some tiles.
 
-    The arrays broadcast to (tiles, extents of the ranks in memory order).
+    starts: by rank variable, where each tile begins. The arrays broadcast to (tiles, extents of the
+    ranks in memory order).
     """
     tensor, indices = layout.tensor, []
     ranks = len(layout.order)
@@ -169,7 +184,10 @@ def _indices(layout: TileLayout, starts: Mapping[str, Integers]) -> list[Integer
 
 
 def _lows(layout: TileLayout, starts: Mapping[str, Integers]) -> Iterator[Integers]:
-    """Yield the first index of each rank, in memory order, of tiles that begin so: (tiles,)."""
+    """Yield for each rank, in memory order, the first index of some tiles: (tiles,).
+
+    starts: by rank variable, where each tile begins.
+    """
     tensor = layout.tensor
     forms = [form for _, form in tensor.access.projection]
     for rank in layout.order:
@@ -182,7 +200,10 @@ def _lows(layout: TileLayout, starts: Mapping[str, Integers]) -> Iterator[Intege
 
 
 def _tiles(layout: TileLayout, values: Values, starts: Mapping[str, Integers]) -> Values:
-    """Return the values of tiles in memory order: (tiles, values); 0 outside of the tensor."""
+    """Return the values of tiles in memory order: (tiles, values); 0 outside of the tensor.
+
+    starts: by rank variable, where each tile begins.
+    """
     indices = _indices(layout, starts)
     ordered = values.transpose(layout.order) if layout.order else values
     inside = np.ones((), dtype=bool)

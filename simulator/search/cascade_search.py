@@ -150,7 +150,10 @@ class Cascade:
         yield from options.values()
 
     def _where(self, candidates: Candidates, family: GridFamily) -> tuple[Held, Held] | None:
-        """Return where a family has the tensors that stay; None if padding would be added up."""
+        """Return how a family distributes the tensors that stay in the elements: (read, written).
+
+        Each is (tensor, number of the distribution) pairs. None if padding would be added up.
+        """
         space = candidates.space
         choice = space.members(family)[0]
         read = space_time(candidates.flat, space.einsum, space.mapping_of(choice), space.staying)

@@ -135,7 +135,7 @@ class ElementCycles:
 
     @cached_property
     def _word(self) -> float:
-        """Cycles of a word."""
+        """Cycles in which an operation receives or sends one word."""
         return float(self.profile.cycles_per_wavelet)
 
     # -- the work on the points ------------------------------------------------------------
@@ -171,8 +171,9 @@ class ElementCycles:
     def _moving(self, tiles: FamilyTiles, *, is_first: bool) -> float:
         """Return the cycles in which one operation moves its values, without the load before it.
 
-        They go in groups. The reads of a full group meet on a bank wherever they begin if together
-        they cover more words than there are banks.
+        is_first: whether the output has no values yet, so that the operation only writes it. Values
+        go in groups. The two reads of a full group are of one memory bank, wherever they begin, if
+        together they cover more words than there are banks.
         """
         rate = self._rates[is_first, tiles.family.scalar is not None]
         groups = -(-tiles.length // rate.group)
@@ -199,9 +200,10 @@ class ElementCycles:
         return DTYPES[dtype_of(access, self.space.einsum)]
 
     def _walk(self, turns: int, loops: Sequence[tuple[int, bool]]) -> float:
-        """Return the cycles around operations whose innermost loop is a map.
+        """Return the cycles around operations that a map over the innermost loop calls.
 
-        `turns`: of all loops together, on all tiles.
+        `turns`: product of the turns of all loops, on all tiles. `loops`: (turns, summed over),
+        outermost first.
         """
         profile = self.profile
         starts = turns // loops[-1][0] * profile.descriptor_use_cycles
@@ -236,7 +238,7 @@ class ElementCycles:
 
     @cached_property
     def _rates(self) -> dict[tuple[bool, bool], _OperationRate]:
-        """By whether it is the first of a sum, and whether an input is in the register."""
+        """Rates of an operation, by (is the first of a sum, has an input in the register)."""
         both = (True, False)
         return {(first, scalar): self._rate(first, scalar) for first in both for scalar in both}
 
@@ -285,7 +287,7 @@ class ElementCycles:
         return cycles + tiles.steps * each + self._loop(tiles.steps - 1)
 
     def _shifting(self, tiles: FamilyTiles) -> float:
-        """Return the cycles around the work while tiles come and go along rings."""
+        """Return the cycles around the work, of all turns, while tiles come and go along rings."""
         inputs = zip(self.space.einsum.inputs, tiles.inputs, strict=True)
         moved = [n for access, n in inputs if access.tensor in tiles.family.shifted for _ in "io"]
         return (tiles.steps - 1) * self._overlapped(moved, len(moved))

@@ -48,8 +48,8 @@ class FamilyEnergy:
     ) -> float:
         """Return the least energy (J) of the mappings of a family.
 
-        `reduction`: of the mappings; None for any. `entered`: of the inputs that come over the
-        border.
+        `tiles`: sizes that the family gives to one element. `reduction`: scheme of the mappings;
+        None for any. `entered`: words of the inputs that come over the border.
         """
         columns, rows = tiles.elements
         points = columns * rows * prod(tiles.local.values())
@@ -79,7 +79,11 @@ class FamilyEnergy:
         return read + words.written * self._price(self.space.grid.memory.name, tensor, "write")
 
     def _shift(self, tiles: FamilyTiles, tensor: str, axis: Axis) -> float:
-        """Return what tiles cost that go round rings: each element reads and writes them."""
+        """Return the energy (J) of the tiles of a tensor that go round rings along an axis.
+
+        In each turn but the last every element reads and writes a tile, whose words cross the links
+        of the ring.
+        """
         names = [access.tensor for access in self.space.einsum.inputs]
         words = (tiles.steps - 1) * tiles.inputs[names.index(tensor)]
         ring, lines = tiles.elements if axis == "X" else tiles.elements[::-1]
@@ -120,7 +124,11 @@ class FamilyEnergy:
 
     @staticmethod
     def _group_hops(across: int, down: int, reduction: str | None) -> int:
-        """Return the links that one word crosses until a group of elements is added up."""
+        """Return the links that are crossed, per value, until a group of elements is added up.
+
+        `across`, `down`: elements of the group along X and along Y. `reduction`: None for the
+        fewest of all schemes.
+        """
         scheme = None if reduction is None else reduction_scheme(reduction)
         if scheme is None or scheme.order == "snake":
             return across * down - 1

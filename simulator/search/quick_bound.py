@@ -136,10 +136,10 @@ class QuickBound:
         return [reduction_scheme(text) for text in texts]
 
     def _last_sums(self, tiles: FamilyTiles, schemes: Sequence[ReductionScheme]) -> SumCount:
-        """Return what the last element does with each tile of the output at least.
+        """Return what the last element does at least with each tile of the output.
 
-        It receives a sum along each axis with a group, or one of a snake; the last one of a column
-        that gathers passes on the results of all others.
+        It receives a sum along each axis with a group, or one of a snake. If results are gathered
+        along columns, it also passes on the results of all other elements of its column.
         """
         stays = self.space.output_stays
         columns, rows = tiles.groups
@@ -152,7 +152,7 @@ class QuickBound:
         return SumCount(operations, heads - 1 if gathers else 0)
 
     def _sums_end(self, tiles: FamilyTiles, schemes: Sequence[ReductionScheme]) -> float:
-        """Return the transfers of an element, and the cycles until the sums of its group are done.
+        """Return the cycles of an element's transfers and, after them, of the sums of its group.
 
         All elements of a group begin at once with the last tile, and follow the fastest scheme. A
         result that is shared goes all the way back.
@@ -187,8 +187,9 @@ class QuickBound:
     ) -> float:
         """Return the cycles that the last element needs after its last word of an input.
 
-        They are those of the work on the last tile that passes, or on all tiles, and then of its
-        sums. `work`: cycles of the work on all points.
+        If the input passes through in tiles, they are those of the work on the last tile, else on
+        all tiles; and those of its sums. `work`: cycles of the work on all points; `sums`: what the
+        element does with them.
         """
         element, family = self._element, tiles.family
         passes = access.tensor in tiles.passing and access.tensor not in family.shifted
@@ -206,7 +207,7 @@ class QuickBound:
         streams: Sequence[_Stream],
         schemes: Sequence[ReductionScheme],
     ) -> float:
-        """Return when all words have come that cross the last link along an axis."""
+        """Return the least cycle at which all words have crossed the last link along an axis."""
         elements = tiles.elements[AXES.index(axis)]
         results = int(all(sums_cross(tiles.groups, axis, scheme.order) for scheme in schemes))
         if axis == "Y":
@@ -217,10 +218,10 @@ class QuickBound:
         return words_end(words, elements - 1, self.profile)
 
     def _delay(self, streams: Sequence[_Stream]) -> float:
-        """Return the cycles by which the last group's work is late, as its first tiles come late.
+        """Return by how many cycles the last group begins late, as its first tiles come late.
 
-        That is the arrival of the last of them, less the cycles in which an element receives them
-        all.
+        That is the cycle in which the last of them has arrived, less the cycles in which an element
+        receives them all.
         """
         element = self._element
         receiving = sum(element.load + element.words(stream.values) for stream in streams)

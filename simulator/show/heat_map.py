@@ -127,7 +127,10 @@ def _number(square: _Square, value: float, share: float) -> str:
 
 
 def _blocks(values: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], int]:
-    """Return means of square blocks so that at most MOST cells stand on a side."""
+    """Return the means of square blocks of a map, and the side of a block in elements.
+
+    The side is the least with which at most MOST blocks stand side by side.
+    """
     block = -(-max(values.shape) // MOST)
     if block == 1:
         return values, 1

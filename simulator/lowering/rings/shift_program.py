@@ -20,7 +20,11 @@ from tilewright.simulator.lowering.sum_roles import Role
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """A send or a receive of a tile on a microthread, and the label of its words."""
+    """A send or a receive of a tile on a microthread.
+
+    `operation`: name of the move. `dest`, `source`: descriptors that it writes and reads. `label`:
+    what timelines and counts call its words, such as `send A`.
+    """
 
     operation: str
     dest: Ref
@@ -52,10 +56,11 @@ def free_queues(read: SpaceTime) -> list[int]:
 
 
 def start_shifts(task: TaskBuilder, read: SpaceTime, slot: str, other: str, join: str) -> None:
-    """Append the transfers of one turn: from the buffer in use, into the other one.
+    """Append the sends and receives of one turn: out of the buffer in use, into the other one.
 
-    `slot`, `other`: counters of the buffers. `join`: begin of the names of the tasks that wait: the
-    first transfer activates the first of them, and each further one unblocks one.
+    `slot`, `other`: names of the counters with the numbers of these buffers. `join`: how the names
+    of the tasks that wait begin. The end of the first transfer activates task `join` 1; that of
+    transfer n after it unblocks task `join` n.
     """
     for place, transfer in enumerate(_transfers(read, variable(slot), variable(other))):
         task.start(

@@ -26,9 +26,11 @@ def shift_color(tensor: str, link: RingLink) -> str:
 def with_shifts(
     read: SpaceTime, roles: Sequence[Role], placement: Numbers
 ) -> tuple[tuple[Role, ...], Numbers]:
-    """Return roles with the colors of all tensors that shift, and the role of each element.
+    """Add the colors of shifting tensors to the roles; return the roles and each element's number.
 
-    `roles`, `placement`: those of the sums, and the number of each element's: (rows, columns).
+    `roles`, `placement`: the roles by what elements do with sums, and the number of each element's
+    role: (rows, columns). Roles are split where elements that had the same one use different
+    colors.
     """
     found, numbers = list(roles), placement.astype(np.int64)
     for tensor in read.shifted:
@@ -44,12 +46,15 @@ def with_shifts(
 
 
 def ring_size(read: SpaceTime, tensor: HeldTensor) -> int:
-    """Return the elements of each ring along which a tensor shifts."""
+    """Return the number of elements of each ring along which a tensor shifts."""
     return read.columns if tensor.shift == "X" else read.rows
 
 
 def _kinds(tensor: HeldTensor, elements: int) -> tuple[list[ShiftColors], Numbers]:
-    """Return the different colors of elements of a ring, and the number of each position's."""
+    """Return the different pairs of colors of a ring, and the number of each position's pair.
+
+    Positions are those along the axis: 0 to `elements` - 1.
+    """
     came, goes = [""] * elements, [""] * elements
     for link in ring_links(elements):
         came[link.target] = goes[link.source] = shift_color(tensor.name, link)
@@ -79,7 +84,10 @@ def route_shifts(builder: ProgramBuilder, read: SpaceTime) -> None:
 
 
 def _turns(link: RingLink, along_x: bool) -> Iterator[tuple[int, str, str]]:
-    """Yield the positions of a link with the ports that its words take there."""
+    """Yield (position, rx, tx) for the source, any element between, and the target of a link.
+
+    `rx`, `tx`: the ports by which words enter the router of that element and leave it.
+    """
     goes = (
         ("E" if link.direction == "up" else "W")
         if along_x
