@@ -250,7 +250,7 @@ class _LinearPieces(Algebra):
     described_as: ClassVar[str] = "a number of calls"
 
     def is_sound(self) -> bool:
-        """Tell whether no piece is infinite, undefined or falls with a call count."""
+        """Tell whether all constants and all seconds per call are finite numbers."""
         numbers = [p.constant for p in self.pieces]
         numbers += [seconds for piece in self.pieces for _, seconds in piece.terms]
         return all(math.isfinite(number) for number in numbers)

@@ -234,7 +234,8 @@ def _has_unmodelled_parts(flat: FlatArch) -> bool:
 def _lane_choices(request: Request, einsum: Einsum, dim: SpatialDim) -> list[dict[str, int]]:
     """Return the ways to use one dimension: lanes per rank variable.
 
-    They meet the dimension's constraints, and its `min_usage` as far as some choice does.
+    They meet the dimension's constraints, and its `min_usage` as far as some choice does; a copy
+    Einsum need not.
     """
     conventions = conventions_called(request.options.conventions)
     banned = _undistributable_variables(request.workload, einsum, conventions)

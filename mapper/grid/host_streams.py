@@ -137,11 +137,10 @@ def element_starts(read: SpaceTime) -> dict[str, Integers]:
 
 
 def visit_starts(read: SpaceTime, tensor: HeldTensor, visits: int) -> dict[str, Integers]:
-    """Return the first value of each rank variable in the first `visits` tiles that pass an
-    element.
+    """Return the first value of each rank variable in the first `visits` tiles of an element.
 
-    In the order of time, relative to the element's share; one array of `visits` numbers per
-    variable.
+    In the order in which they pass, relative to the element's share; one array of `visits` numbers
+    per variable.
     """
     number = np.arange(visits)
     starts = {name: np.zeros(visits, dtype=np.int64) for name in read.einsum.bounds}

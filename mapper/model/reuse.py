@@ -143,7 +143,8 @@ def _requests_above(
 ) -> Requests:
     """Return the values that one visit of a holder asks of the holder above.
 
-    None if it is backing.
+    `from_below`: what is asked of it in one visit, which a Toll passes on. All are 0 if it is
+    `backing`: there is none above.
     """
     if backing:
         return Requests(0, 0, 0)

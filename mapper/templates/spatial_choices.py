@@ -132,9 +132,9 @@ def lane_choices(
 ) -> tuple[Choice, ...]:
     """Enumerate the lanes (instances) that each variable may take along one fanout dimension.
 
-    Result: tuples with one number per item of `variables`, whose product is at most the fanout
-    (and whose usage is at most 1) and that satisfy `bounds`. Lanes divide the variable's bound,
-    except over the variables in `uneven`, which take any number from 1 to the fanout.
+    Result: tuples with one number per item of `variables`, whose product is at most the fanout (and
+    whose usage is at most 1) and that satisfy `bounds`. Lanes divide the variable's bound, except
+    over the variables in `uneven`, which take any number up to the bound and the fanout.
     """
     factors = [
         range(1, min(einsum.bounds[v], dim.fanout) + 1)

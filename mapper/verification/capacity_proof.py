@@ -46,7 +46,10 @@ def capacity_violations(
 def fitting_moments(
     paths: Sequence[FlatArch | Violation], schedules: Sequence[EinsumSchedule], workload: Workload
 ) -> dict[str, FullMoment] | None:
-    """Return the fullest moment of each memory; None where `capacity_violations` has one."""
+    """Return the fullest moment of each memory; None where `capacity_violations` finds something.
+
+    That is an overfull memory, missing lanes, or a component that is not on the path.
+    """
     einsums, unknown = _einsum_tiles(paths, schedules, workload)
     if unknown or any(True for part in einsums for _ in _missing_lanes(part)):
         return None

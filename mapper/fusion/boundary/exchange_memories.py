@@ -104,7 +104,7 @@ class ExchangeMemories:
 
 
 class _MemoryOfEinsum(NamedTuple):
-    """A memory as one Einsum sees it."""
+    """An Einsum with a memory as it sees it: the size in bits may depend on the Einsum."""
 
     einsum: Einsum
     memory: Memory

@@ -62,10 +62,9 @@ class RingQuestion:
         return forms == [((self.variable, 1),)]
 
     def enters_once(self, access: TensorAccess, axis: Axis, shifted: set[Axis | None]) -> bool:
-        """Tell whether the tiles of a tensor that shift along an axis enter the grid once for all
-        rings.
+        """Tell whether tiles that shift along an axis enter the grid once for all rings.
 
-        `shifted`: the axes along which any input shifts.
+        `access`: the tensor; `shifted`: the axes along which any input shifts.
         """
         other: Axis = "Y" if axis == "X" else "X"
         if access.tensor in self.resident or other not in shifted:

@@ -62,7 +62,7 @@ def _tiles(request: BufferRequest) -> str:
 
 
 def _shallower(requests: Sequence[BufferRequest], fits: Fits) -> Iterator[str]:
-    """Yield the smallest change of depths that fits, if there is one."""
+    """Yield, as text, the smallest change of buffers' depths after which all fit, if any."""
     depths = [request.depth for request in requests]
     if prod(depths) > MOST_CHANGES:
         return
@@ -80,7 +80,7 @@ def _shallower(requests: Sequence[BufferRequest], fits: Fits) -> Iterator[str]:
 
 
 def _new_depths(requests: Sequence[BufferRequest], changed: Sequence[BufferRequest]) -> str:
-    """Name the buffers whose depth changes, with their new depths."""
+    """Return, as text, the new depth of each buffer whose depth in `changed` is another one."""
     return " and ".join(
         f"depth {after.depth} for {after.name}"
         for before, after in zip(requests, changed, strict=True)
@@ -91,7 +91,7 @@ def _new_depths(requests: Sequence[BufferRequest], changed: Sequence[BufferReque
 def _smaller(
     requests: Sequence[BufferRequest], alive: Sequence[BufferRequest], fits: Fits
 ) -> Iterator[str]:
-    """Yield the largest tile of one buffer that fits, for the one that shrinks least in share."""
+    """Yield, as text, the largest tile that fits, for the buffer that shrinks least in share."""
     best: tuple[Fraction, str, int] | None = None
     for request in alive:
         tile = _largest_tile(requests, request, fits)
@@ -103,7 +103,10 @@ def _smaller(
 
 
 def _all_smaller(requests: Sequence[BufferRequest], fits: Fits) -> str:
-    """Return the whole percentage of all tiles that fits, with single buffers if it needs them."""
+    """Return, as text, to which whole percentage all tiles must shrink to fit.
+
+    With single buffers if it needs them.
+    """
     single = [replace(request, depth=1) for request in requests]
     for tried, with_depth in ((requests, ""), (single, " and depth 1 for every buffer")):
         for percent in range(99, 0, -1):

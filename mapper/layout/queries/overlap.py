@@ -86,7 +86,7 @@ def _shared(
 
 
 def _blocks(layout: Layout) -> list[BlockIndex]:
-    """Return one block of each place."""
+    """Return the index of one block at each different place of a unit's memory."""
     return list({layout.place.at(block): block for block in layout.place.first_blocks()}.values())
 
 

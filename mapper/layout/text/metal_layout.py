@@ -93,7 +93,7 @@ def _of_text(layout: Layout) -> Layout:
 
 
 class _MetalScanner(TypeScanner):
-    """Reads the linear-map form."""
+    """Reads the text of a tensor type with a linear map, such as EXAMPLE."""
 
     def tensor(self) -> MetalTensor:
         self.word("tensor")

@@ -402,7 +402,7 @@ def _mappings_of(
 def _fewest_and_most_lanes(dimensions: list[SpatialLoops], bounds: Extents) -> Iterator[Lanes]:
     """Yield two choices of lanes: the fewest, then the most, in each dimension in turn.
 
-    None for one that does not exist. `bounds`: of the rank variables.
+    One that does not exist is left out. `bounds`: of the rank variables.
     """
     for takes_most in (False, True):
         extents, chosen = dict(bounds), {}

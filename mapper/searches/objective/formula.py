@@ -210,7 +210,10 @@ class MonotoneQuantity(Algebra):
         return _combined(np.minimum, self, _rising(other, "min()"))
 
     def power(self, exponent: object) -> MonotoneQuantity:
-        """Return the quantity to a power, a number above 0; raises EvaluationError else."""
+        """Return the quantity to a power.
+
+        EvaluationError for an exponent not above 0, or too large.
+        """
         by = _positive(exponent, "**")
         if by > _MOST_POWER:
             raise EvaluationError(f"an exponent is at most {_MOST_POWER}")

@@ -339,7 +339,11 @@ def _apart(visits: CountedSize, tile: Floats, weights: _LaneWeights) -> list[Cou
 
 
 def _together(visits: CountedSize, tile: Floats, weights: _LaneWeights) -> list[CountedSize]:
-    """Return the tiles if all lanes get the values of the first, times the weight of the lanes."""
+    """Return the tiles of lanes that all get the same values, as (number, size), one entry.
+
+    `visits`: (number, size) of the tiles above; `tile`: size of a lane's tile. The number is
+    multiplied by the weight of the lanes in use, ceil(size / tile).
+    """
     often, size = visits
     return [(often * weights.together(np.ceil(size / tile)), tile)]
 
