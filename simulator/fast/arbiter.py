@@ -1,10 +1,12 @@
-"""Which FIFO goes first on a contended link: the reference engine's rule, word by word.
+"""Which FIFO goes first on contended links: the reference engine's rule, word by word.
 
-A FIFO on a contended link has rivals: the other FIFOs that send on this link. The times of a unit
-of such a FIFO follow from its readiness and from that of its rivals (the cycles from which a word
-could go: it has arrived, and there is space behind the link). The kernel simulates the link cycle
-by cycle. Of the FIFOs that bid in a cycle the one goes that was served longest ago, then the one
-of the lowest rank (color, number), as `leads` in engine/fabric.py decides.
+A FIFO on a contended link has rivals: the other FIFOs of its group (`contests.py`), which send on
+this link, or on one that a rival wants. The times of a unit of such a FIFO follow from its
+readiness and from that of its rivals (the cycles from which a word could go: it has arrived, and
+there is space behind the links). The kernel simulates the links of the group cycle by cycle. A word
+goes if on each link that it wants its FIFO is the first of those that bid: the one that was served
+longest ago, then the one of the lowest rank (color, number), as `leads` in engine/fabric.py
+decides. Words against which nobody bids go together.
 
 A decision depends on earlier cycles only: on readiness up to its cycle, and on who was served
 before. By induction over cycles, conditions that all hold with equality therefore have one
@@ -17,20 +19,31 @@ from tilewright.simulator.compile.columns import Word
 from tilewright.simulator.fast import graph as at
 from tilewright.simulator.fast.fast_jit import inline_kernel, inner_kernel, whole
 from tilewright.simulator.fast.graph import (
+    B_ALIKE,
     B_DONE,
     B_ENTRY,
     B_LAST,
+    B_LINKS,
     B_NEXT,
     B_PIECE,
+    B_WINS,
+    B_WORD,
+    C_FILTER,
+    C_LINKS,
+    C_RAMP,
+    C_RANK,
+    C_RIVAL,
+    C_RIVALS,
     FOREVER,
     X_READY,
     Arbitration,
     CycleRange,
     Ints,
-    PortTurn,
+    Served,
     Times,
     UnitGraph,
 )
+from tilewright.simulator.fast.ramp_filters import K_LIMIT, K_MOST, K_START
 from tilewright.simulator.fast.segments import M, R, T, append, copy
 from tilewright.simulator.fast.solve import enqueue, last_time
 
@@ -69,13 +82,31 @@ def time_of(times: Times, u: int, k: int) -> Word:
 
 
 @inner_kernel
-def find_next_bid(graph: UnitGraph, times: Times, rival: int, bid: Ints) -> None:
-    """Find the first cycle in which the next word of a rival can bid for a contended link.
+def find_links(graph: UnitGraph, port: int, bid: Ints) -> None:
+    """Find which contended links the next word of a FIFO wants, and how many words want the same.
 
-    rival: number of a FIFO that sends on the same link. bid: the state of this FIFO as the link is
-    simulated, one int64 per column B_...; changed. Words that are already sent are skipped, and
-    B_NEXT gets the cycle: the word is ready, and at least one cycle has passed since the last one.
-    B_NEXT is FOREVER if the FIFO has no further word with known readiness.
+    Of a stream behind a filter, the words that the filter keeps from the element do not want the
+    link to it. port: number of the FIFO; bid: its state (columns B_...), changed.
+    """
+    contest = graph.contest[port]
+    bid[B_LINKS], bid[B_ALIKE] = contest[C_LINKS], FOREVER
+    if contest[C_FILTER] < 0:
+        return
+    counter = graph.filter[contest[C_FILTER]]
+    phase = (bid[B_WORD] + counter[K_START]) % counter[K_LIMIT]
+    if phase < counter[K_MOST]:
+        bid[B_ALIKE] = counter[K_MOST] - phase
+    else:
+        bid[B_ALIKE] = counter[K_LIMIT] - phase
+        bid[B_LINKS] &= ~contest[C_RAMP]
+
+
+@inner_kernel
+def find_next_bid(graph: UnitGraph, times: Times, rival: int, bid: Ints) -> None:
+    """Find the first cycle in which the next word of a rival can bid for its links, and these.
+
+    rival: number of a FIFO; bid: its state (columns B_...), changed: entry and segment of its next
+    word, and in B_NEXT the cycle, FOREVER if it has no further known word.
     """
     port = graph.port[rival]
     while bid[B_ENTRY] < port[at.P_AT] + port[at.P_COUNT]:
@@ -86,11 +117,31 @@ def find_next_bid(graph: UnitGraph, times: Times, rival: int, bid: Ints) -> None
             row = times.ready[u, bid[B_PIECE]]
             if bid[B_DONE] < row[M]:
                 bid[B_NEXT] = max(row[T] + row[R] * bid[B_DONE], bid[B_LAST] + 1)
+                find_links(graph, rival, bid)
                 return
             bid[B_DONE] -= row[M]
             bid[B_PIECE] += 1
         bid[B_ENTRY] += 1
         bid[B_PIECE] = 0
+    bid[B_NEXT] = FOREVER
+
+
+@inner_kernel
+def find_turn(graph: UnitGraph, times: Times, port: int, bid: Ints) -> None:
+    """Find the first cycle in which the next word of the unit that is evaluated can bid.
+
+    port: the FIFO by which its words leave; bid: its state (columns B_...), changed: in B_NEXT the
+    cycle, FOREVER behind the last word. The cycles from which the unit's words could go are in
+    work[2].
+    """
+    while bid[B_PIECE] < times.header[X_READY]:
+        row = times.work[2, bid[B_PIECE]]
+        if bid[B_DONE] < row[M]:
+            bid[B_NEXT] = max(row[T] + row[R] * bid[B_DONE], bid[B_LAST] + 1)
+            find_links(graph, port, bid)
+            return
+        bid[B_DONE] -= row[M]
+        bid[B_PIECE] += 1
     bid[B_NEXT] = FOREVER
 
 
@@ -117,10 +168,10 @@ def first_entry_from(graph: UnitGraph, times: Times, port: int, now: int) -> Wor
 
 @inner_kernel
 def find_rival(graph: UnitGraph, times: Times, rival: int, now: int, bid: Ints) -> None:
-    """Set a rival's bid for a contended link to its state at cycle `now`, by the known times.
+    """Set a rival's bid for its links to its state at cycle `now`, by the known times.
 
-    rival: number of the FIFO. bid: one int64 per column B_..., changed: which word is next, the
-    cycle in which the FIFO was last served (-1: never), and the first cycle in which it can bid.
+    rival: number of the FIFO; bid: columns B_..., changed: its next word, the cycle in which it was
+    last served (-1: never), the first cycle in which it can bid, `now` at the earliest.
     """
     first = graph.port[rival, at.P_AT]
     entry = first_entry_from(graph, times, rival, now)
@@ -128,49 +179,105 @@ def find_rival(graph: UnitGraph, times: Times, rival: int, now: int, bid: Ints) 
     bid[B_LAST] = -1 if entry == first else last_time(times, graph.entry[entry - 1, 0])
     if entry < first + graph.port[rival, at.P_COUNT]:
         u = graph.entry[entry, 0]
+        bid[B_WORD] = graph.entry[entry, 1]
         if times.pieces[u] > 0:
             count = words_before(times, u, now)
             bid[B_DONE] = count
+            bid[B_WORD] += count
             if count > 0:
                 bid[B_LAST] = time_of(times, u, count - 1)
     find_next_bid(graph, times, rival, bid)
+    bid[B_NEXT] = max(bid[B_NEXT], now)
 
 
-@inner_kernel
-def best_rival(graph: UnitGraph, times: Times, port: int, now: int) -> Word:
-    """Return which rival wins a contended link among those that bid in cycle `now`.
+@inline_kernel
+def member(graph: UnitGraph, port: int, k: int) -> Word:
+    """Return the FIFO with number k of a group: the rivals of a FIFO, then the FIFO itself.
 
-    port: the FIFO whose rivals are compared, itself left out. The one served longest ago wins, then
-    the one of the lowest rank (color, number). The result is its place k in the list of the port's
-    rivals, -1 if no rival bids in this cycle.
+    port: number of this FIFO.
     """
-    first = graph.contest[port, at.C_RIVAL]
-    best = -1
-    for k in range(graph.contest[port, at.C_RIVALS]):
-        bid = times.bid[k]
-        if bid[B_NEXT] > now:
-            continue
-        if best >= 0:
-            served, best_served = bid[B_LAST], times.bid[best, B_LAST]
-            rank = graph.contest[graph.rival[first + k], at.C_RANK]
-            best_rank = graph.contest[graph.rival[first + best], at.C_RANK]
-            if served > best_served or (served == best_served and rank > best_rank):
-                continue
-        best = k
-    return best
+    contest = graph.contest[port]
+    return graph.rival[contest[C_RIVAL] + k] if k < contest[C_RIVALS] else port
 
 
-@inner_kernel
-def serve(graph: UnitGraph, times: Times, rival: int, k: int, now: int) -> None:
-    """Let a rival FIFO move its next word over the contended link in cycle `now`.
+@inline_kernel
+def serve(graph: UnitGraph, times: Times, port: int, k: int, served: Served) -> None:
+    """Let words of a group's FIFO go, and find its next bid.
 
-    rival: its number; k: its place in the list of rivals. The cycle of its following bid is found,
-    too.
+    port: the FIFO whose unit is evaluated; k: which FIFO of its group.
     """
     bid = times.bid[k]
-    bid[B_LAST] = now
-    bid[B_DONE] += 1
-    find_next_bid(graph, times, rival, bid)
+    bid[B_LAST] = served.last
+    bid[B_DONE] += served.words
+    bid[B_WORD] += served.words
+    if k < graph.contest[port, C_RIVALS]:
+        find_next_bid(graph, times, member(graph, port, k), bid)
+    else:
+        find_turn(graph, times, port, bid)
+
+
+@inline_kernel
+def precedes(graph: UnitGraph, times: Times, port: int, k: int, other: int) -> Word:
+    """Return whether a FIFO of a group wins a link against another one that bids for it.
+
+    The one served longest ago wins, then the one of the lower rank (color, number). port: the FIFO
+    whose unit is evaluated; k, other: which FIFOs of its group.
+    """
+    last, other_last = times.bid[k, B_LAST], times.bid[other, B_LAST]
+    if last != other_last:
+        return last < other_last
+    rank = graph.contest[member(graph, port, k), C_RANK]
+    return rank < graph.contest[member(graph, port, other), C_RANK]
+
+
+@inline_kernel
+def next_bidder(times: Times, members: int) -> Word:
+    """Return which FIFO of a group bids first; the first one in the list, if several do."""
+    first = 0
+    for k in range(1, members):
+        if times.bid[k, B_NEXT] < times.bid[first, B_NEXT]:
+            first = k
+    return first
+
+
+@inner_kernel
+def next_bid_against(graph: UnitGraph, times: Times, port: int, k: int) -> Word:
+    """Return the first cycle in which a FIFO may bid against the next words of another one.
+
+    Of a FIFO whose next word wants other links, a later word may want one of these; it bids at the
+    earliest when all before it are gone, one in a cycle. port: the FIFO whose unit is evaluated; k:
+    which FIFO of its group bids.
+    """
+    links, soonest = times.bid[k, B_LINKS], FOREVER
+    for other in range(graph.contest[port, C_RIVALS] + 1):
+        if other == k or links & graph.contest[member(graph, port, other), C_LINKS] == 0:
+            continue
+        bid = times.bid[other]
+        soonest = min(soonest, bid[B_NEXT] + (0 if links & bid[B_LINKS] else bid[B_ALIKE]))
+    return soonest
+
+
+@inner_kernel
+def decide(graph: UnitGraph, times: Times, port: int, now: int) -> Word:
+    """Let the FIFOs of a group that win all their links in cycle `now` move a word.
+
+    Those that lose bid again in the next cycle. port: the FIFO whose unit is evaluated. Returns
+    whether it is among the winners.
+    """
+    members = graph.contest[port, C_RIVALS] + 1
+    for k in range(members):
+        bid = times.bid[k]
+        bid[B_WINS] = bid[B_NEXT] == now
+        for other in range(members):
+            rival = times.bid[other]
+            if other != k and rival[B_NEXT] == now and rival[B_LINKS] & bid[B_LINKS]:
+                bid[B_WINS] &= precedes(graph, times, port, k, other)
+    for k in range(members):
+        if times.bid[k, B_WINS]:
+            serve(graph, times, port, k, Served(whole(1), now))
+        elif times.bid[k, B_NEXT] == now:
+            times.bid[k, B_NEXT] = now + 1
+    return times.bid[members - 1, B_WINS]
 
 
 @inline_kernel
@@ -193,108 +300,55 @@ def words_alone(row: Ints, done: int, cycles: CycleRange) -> tuple[int, int]:
 
 
 @inner_kernel
-def serve_alone(graph: UnitGraph, times: Times, rival: int, k: int, cycles: CycleRange) -> None:
-    """Let a rival FIFO move its next words over a contended link while no other FIFO bids.
+def begin(graph: UnitGraph, times: Times, u: int, start: int) -> None:
+    """Set the bids of a group to their state at the cycle from which on a unit's word may go.
 
-    rival: its number; k: its place among the rivals, whose bid is moved on. cycles: `first` is the
-    cycle of its next word, `last` the first cycle in which another FIFO bids. At most the words of
-    one segment of equally spaced cycles move.
+    A unit is one run of an operation, or one message. start: first cycle in which it may go; the
+    cycles from which its words could go are in work[2].
     """
-    bid = times.bid[k]
-    row = times.ready[graph.entry[bid[B_ENTRY], 0], bid[B_PIECE]]
-    words, step = words_alone(row, bid[B_DONE], cycles)
-    bid[B_LAST] = cycles.first + step * (words - 1)
-    bid[B_DONE] += words
-    find_next_bid(graph, times, rival, bid)
-
-
-@inline_kernel
-def precedes(graph: UnitGraph, times: Times, port: int, last: int, k: int) -> Word:
-    """Return whether a FIFO, last served in cycle `last`, wins a contended link against rival k.
-
-    The one served longest ago wins, then the one of the lower rank (color, number).
-    """
-    rival_last = times.bid[k, B_LAST]
-    if last != rival_last:
-        return last < rival_last
-    rival = graph.rival[graph.contest[port, at.C_RIVAL] + k]
-    return graph.contest[port, at.C_RANK] < graph.contest[rival, at.C_RANK]
-
-
-@inline_kernel
-def next_bid(graph: UnitGraph, times: Times, port: int) -> Word:
-    """Return the first cycle in which any rival of a FIFO bids for their link; FOREVER if none.
-
-    port: number of the FIFO; the bids of its rivals are in `times.bid`.
-    """
-    cycle = FOREVER
-    for k in range(graph.contest[port, at.C_RIVALS]):
-        cycle = min(cycle, times.bid[k, B_NEXT])
-    return cycle
-
-
-@inner_kernel
-def next_turn(graph: UnitGraph, times: Times, port: int, clock: int, turn: PortTurn) -> Word:
-    """Simulate a contended link until a FIFO is served; return the cycle in which it is.
-
-    port: the FIFO; clock: the first cycle that is not decided yet; turn: the cycle in which the
-    FIFO was last served, and the first one in which its next word can go. Rivals that win earlier
-    cycles move their words (engines.md §6).
-    """
-    last, due = turn
-    first, count = graph.contest[port, at.C_RIVAL], graph.contest[port, at.C_RIVALS]
-    while True:
-        soonest, second, alone = max(clock, due), FOREVER, -1
-        for k in range(count):
-            bids = max(clock, times.bid[k, B_NEXT])
-            if bids < soonest:
-                soonest, second, alone = bids, soonest, k
-            else:
-                second = min(second, bids)
-        if alone >= 0 and soonest < second:
-            rival = graph.rival[first + alone]
-            serve_alone(graph, times, rival, alone, CycleRange(soonest, second))
-            clock = times.bid[alone, B_LAST] + 1
-            continue
-        clock = soonest
-        k = best_rival(graph, times, port, clock)
-        if clock >= due and (k < 0 or precedes(graph, times, port, last, k)):
-            return clock
-        serve(graph, times, graph.rival[first + k], k, clock)
-        clock += 1
+    port = graph.unit[u, at.U_OUT]
+    rivals, clock = graph.contest[port, C_RIVALS], max(start, times.work[2, 0, T])
+    for k in range(rivals):
+        find_rival(graph, times, member(graph, port, k), clock, times.bid[k])
+    bid = times.bid[rivals]
+    bid[B_PIECE], bid[B_DONE], bid[B_WORD] = 0, 0, graph.unit[u, at.U_OUT_AT]
+    bid[B_LAST] = -1 if u == graph.unit[u, at.U_FIRST] else last_time(times, u - 1)
+    find_turn(graph, times, port, bid)
+    bid[B_NEXT] = max(bid[B_NEXT], clock)
 
 
 @inner_kernel
 def arbitrate(graph: UnitGraph, times: Times, u: int, arbitration: Arbitration) -> int:
-    """Find the cycles in which the words of a unit win their contended link (engines.md §6).
+    """Find the cycles in which the words of a unit win their contended links (engines.md §6).
 
-    A unit is one run of an operation, or one message, whose words leave by a link that other FIFOs
+    A unit is one run of an operation, or one message, whose words leave by links that other FIFOs
     want too. arbitration: the cycles from which each word could go. Writes the times to work[3] and
     those cycles to work[2], both as segments (t, r, m): t, t + r, ... m times. Returns the number
     of segments of the times, or FULL (-2) if they do not fit.
     """
-    count, start, buffer = arbitration
     port, due, out = graph.unit[u, at.U_OUT], times.work[2], times.work[3]
-    copy(due, times.work[buffer], count)
-    times.header[X_READY] = count
-    clock = max(start, due[0, T])
-    for k in range(graph.contest[port, at.C_RIVALS]):
-        rival = graph.rival[graph.contest[port, at.C_RIVAL] + k]
-        find_rival(graph, times, rival, clock, times.bid[k])
-    last = -1 if u == graph.unit[u, at.U_FIRST] else last_time(times, u - 1)
+    copy(due, times.work[arbitration.buffer], arbitration.segments)
+    times.header[X_READY] = arbitration.segments
+    begin(graph, times, u, arbitration.start)
     n: int = whole(0)
-    for i in range(count):
-        done: int = whole(0)
-        while done < due[i, M]:
-            wanted = max(due[i, T] + due[i, R] * done, last + 1)
-            now = next_turn(graph, times, port, clock, PortTurn(last, wanted))
-            words, step = words_alone(due[i], done, CycleRange(now, next_bid(graph, times, port)))
+    rivals = graph.contest[port, C_RIVALS]
+    while n >= 0 and times.bid[rivals, B_NEXT] < FOREVER:
+        k = next_bidder(times, rivals + 1)
+        bid = times.bid[k]
+        now = bid[B_NEXT]
+        against = next_bid_against(graph, times, port, k)
+        if against <= now:
+            if decide(graph, times, port, now):
+                n = append(out, n, now, whole(1), whole(1))
+            continue
+        row = due[bid[B_PIECE]]
+        if k < rivals:
+            row = times.ready[graph.entry[bid[B_ENTRY], 0], bid[B_PIECE]]
+        words, step = words_alone(row, bid[B_DONE], CycleRange(now, against))
+        words = min(words, bid[B_ALIKE])
+        if k == rivals:
             n = append(out, n, now, step, words)
-            if n < 0:
-                return n
-            done += words
-            last = now + step * (words - 1)
-            clock = last + 1
+        serve(graph, times, port, k, Served(words, now + step * (words - 1)))
     return n
 
 
@@ -310,7 +364,7 @@ def store_readiness(graph: UnitGraph, times: Times, u: int, cycles: CycleRange) 
     copy(times.ready[u], times.work[2], count)
     times.arrived[u] = count
     port = graph.contest[graph.unit[u, at.U_OUT]]
-    for k in range(port[at.C_RIVAL], port[at.C_RIVAL] + port[at.C_RIVALS]):
+    for k in range(port[C_RIVAL], port[C_RIVAL] + port[C_RIVALS]):
         wake_rival(graph, times, graph.rival[k], cycles)
     return 0
 

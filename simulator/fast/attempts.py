@@ -156,5 +156,5 @@ def new_times(graph: UnitGraph, attempt: SolverAttempt, issue: int, completion: 
         np.empty((4, attempt.capacity, 3), dtype=np.int64),
         np.empty((contended, attempt.capacity, 3), dtype=np.int64),
         np.zeros(units, dtype=np.int64),
-        np.zeros((int(graph.contest[:, C_RIVALS].max(initial=0)), B_WIDTH), dtype=np.int64),
+        np.zeros((int(graph.contest[:, C_RIVALS].max(initial=0)) + 1, B_WIDTH), dtype=np.int64),
     )

@@ -57,8 +57,10 @@ THREAD, NODE, EDGE = range(3)
     P_FILTER,  # row of `filter`, or -1: of an input queue behind a filter
     P_WIDTH,
 ) = range(11)
-# What contends for a link: first rival of a port, how many, which goes first if never served.
-C_RIVAL, C_RIVALS, C_RANK, C_WIDTH = range(4)
+# What a port contends for: its first rival, how many, which goes first if never served; a bit for
+# each shared link of its group that it sends on, that of the link to the element if a filter keeps
+# words from it, the filter's row or -1 (contests.py).
+C_RIVAL, C_RIVALS, C_RANK, C_LINKS, C_RAMP, C_FILTER, C_WIDTH = range(7)
 
 
 class UnitGraph(NamedTuple):
@@ -80,8 +82,8 @@ class UnitGraph(NamedTuple):
     - `follower`: operations of the same element that start after an operation.
     - `span`: (spans, 3) first term, number of terms, and cycles of the main thread's spans beside
       operations on microthreads; `span_term`: like `term`.
-    - `contest`: (ports, C_WIDTH) rivals and rank on a contended link; empty if there is none.
-    - `rival`: ports that send on the same contended link as another port.
+    - `contest`: (ports, C_WIDTH) rivals, rank and contended links; empty if there are none.
+    - `rival`: the ports that contend with another port, directly or by others.
     - `filter`: (filters, K_WIDTH) the counter filters at ramps (`ramp_filters.py`).
     """
 
@@ -107,7 +109,7 @@ class UnitGraph(NamedTuple):
     contest: Ints
     """(ports, C_WIDTH), or empty if no link is contended."""
     rival: Ints
-    """Ports that send on the same contended link as another port."""
+    """Ports that contend with another port, directly or by others."""
     filter: Ints
     """(filters, K_WIDTH)."""
 
@@ -152,14 +154,11 @@ class CycleRange(NamedTuple):
     last: int
 
 
-class PortTurn(NamedTuple):
-    """Hold when a FIFO on a contended link was last served, and from when on its next word can go.
+class Served(NamedTuple):
+    """Say how many words of a FIFO went over contended links, and in which cycle the last one."""
 
-    `last`: cycle of its last turn, -1 if it was never served; `due`: first cycle of its next bid.
-    """
-
+    words: int
     last: int
-    due: int
 
 
 class Arbitration(NamedTuple):
@@ -194,9 +193,22 @@ FOREVER: Final = 1 << 50
 SOLVED, TOO_LONG, TOO_FINE = range(3)
 """Outcomes of the solver, beside UNKNOWN: some units wait for each other."""
 
-B_ENTRY, B_PIECE, B_DONE, B_LAST, B_NEXT, B_WIDTH = range(6)
-"""The bid of a rival: the entry of its next word, the word's segment and number in it, the cycle
-in which the rival was served last, the first cycle in which it can bid."""
+(
+    B_ENTRY,
+    B_PIECE,
+    B_DONE,
+    B_WORD,
+    B_LAST,
+    B_NEXT,
+    B_LINKS,
+    B_ALIKE,
+    B_WINS,
+    B_WIDTH,
+) = range(10)
+"""The bid of a FIFO for links of its router: the entry of its next word, the word's segment and its
+number in it and in the stream; the cycle in which the FIFO was served last; the first cycle in
+which it can bid; the links that the next word wants, as bits, and how many words want the same;
+whether it wins the cycle that is being decided."""
 
 
 class Times(NamedTuple):
@@ -241,4 +253,4 @@ class Times(NamedTuple):
     arrived: Ints
     """Segments of the readiness of each unit."""
     bid: Ints
-    """(rivals on one link, B_WIDTH)."""
+    """(FIFOs of one group, B_WIDTH)."""

@@ -6,14 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tilewright.simulator.compile.columns import F_CAP, F_COLOR
+from tilewright.simulator.compile.columns import F_CAP
 from tilewright.simulator.compile.fabric.network import FifoNetwork
+from tilewright.simulator.fast.contests import NO_CONTESTS, contests_of
 from tilewright.simulator.fast.fifo_lines import Bools, LineTables, lines_of
 from tilewright.simulator.fast.graph import (
-    C_RANK,
-    C_RIVAL,
-    C_RIVALS,
-    C_WIDTH,
     EDGE,
     NODE,
     P_AT,
@@ -45,7 +42,7 @@ from tilewright.simulator.fast.graph import (
     UnitGraph,
     UnitLayout,
 )
-from tilewright.simulator.fast.independent_parts import Division, rivals_of
+from tilewright.simulator.fast.independent_parts import Division
 from tilewright.simulator.fast.no_certificate import NotCovered
 from tilewright.simulator.fast.ramp_filters import K_LIMIT, filters_of
 from tilewright.simulator.fast.script import (
@@ -223,12 +220,8 @@ class _GraphTablesBuilder:
         """Return the contest and the rivals of the graph."""
         contending = self.contended & (self.port[:, P_WORDS] > 0)
         if not contending.any():
-            return np.zeros((0, C_WIDTH), dtype=np.int64), np.zeros(0, dtype=np.int64)
-        contest = np.empty((self.size, C_WIDTH), dtype=np.int64)
-        rival, contest[:, C_RIVAL], contest[:, C_RIVALS] = rivals_of(self.network, contending)
-        contest[:, C_RANK] = self.network.fifo[:, F_COLOR].astype(np.int64) * self.size
-        contest[:, C_RANK] += np.arange(self.size)
-        return contest, rival
+            return NO_CONTESTS, np.zeros(0, dtype=np.int64)
+        return contests_of(self.network, contending, self.filters)
 
     # -- units of messages -----------------------------------------------------------------
 

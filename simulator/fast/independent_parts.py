@@ -141,7 +141,7 @@ class Division:
         self.rounds += 1
         wanted = self.contended.copy()
         wanted[missing.contending] = True
-        bad = wanted & ~arbiter_decides(self.network, wanted)
+        bad = wanted & ~np.isin(self.network.kind, (ROUTER, EDGE_IN))
         if bad.any():
             self.refuse(NotCovered(missing.reason, fifos=np.flatnonzero(bad)))
         self.contended = wanted & self.fifos
@@ -165,49 +165,3 @@ class Division:
             for reason in [self.reasons.get(-1, self.reasons.get(name, ""))]
         ]
         return tuple(sorted(certificates, key=lambda part: part.first))
-
-
-def users_of_links(network: FifoNetwork, wanted: Bools) -> tuple[Ints, Ints]:
-    """List the links on which some FIFOs send, with each such FIFO: two arrays (pairs,).
-
-    wanted: (FIFOs,) mask. A FIFO that sends on several links is there several times. The pairs are
-    sorted by link.
-    """
-    fifo = network.fifo
-    used = (np.arange(5) < fifo[:, at.F_SUCCESSORS, None]) & wanted[:, None]
-    links = fifo[:, at.F_LINK : at.F_LINK + 5][used]
-    users = np.broadcast_to(np.arange(fifo.shape[0])[:, None], used.shape)[used]
-    order = np.argsort(links, kind="stable")
-    return links[order].astype(np.int64), users[order].astype(np.int64)
-
-
-def rivals_of(network: FifoNetwork, contended: Bools) -> tuple[Ints, Ints, Ints]:
-    """List for each contended FIFO the other ones on its link: (list, first place, number).
-
-    contended: (FIFOs,) mask. The last two arrays are (FIFOs,); the rivals of FIFO f are
-    list[first[f] : first[f] + number[f]], and number is 0 without rivals.
-    """
-    links, users = users_of_links(network, contended)
-    begins = np.zeros(contended.size, dtype=np.int64)
-    counts = np.zeros(contended.size, dtype=np.int64)
-    rivals: list[int] = []
-    _, first, size = np.unique(links, return_index=True, return_counts=True)
-    for begin, count in zip(first[size > 1].tolist(), size[size > 1].tolist(), strict=True):
-        together = users[begin : begin + count].tolist()
-        for fifo in together:
-            begins[fifo], counts[fifo] = len(rivals), count - 1
-            rivals.extend(rival for rival in together if rival != fifo)
-    return np.array(rivals, dtype=np.int64), begins, counts
-
-
-def arbiter_decides(network: FifoNetwork, contended: Bools) -> Bools:
-    """Return the FIFOs for which the arbiter can be simulated if those of a mask contend.
-
-    The result is a mask, too: (FIFOs,). Router buffers without a switch or filter and edge inputs
-    can, if they have rivals on at most one link.
-    """
-    links, users = users_of_links(network, contended)
-    _, number, size = np.unique(links, return_inverse=True, return_counts=True)
-    crowded = np.bincount(users[size[number] > 1], minlength=contended.size)
-    plain = np.isin(network.kind, (ROUTER, EDGE_IN)) & (network.fifo[:, at.F_WAY] < 0)
-    return np.asarray(plain & (crowded <= 1))

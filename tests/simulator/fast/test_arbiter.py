@@ -9,7 +9,7 @@ from tilewright.simulator.build.program_builder import ProgramBuilder
 from tilewright.simulator.fast.fast_machine import FastMachine
 from tilewright.simulator.profiles.profile import load_profile
 from tilewright.simulator.program.program import Program
-from tilewright.simulator.program.routes import Area, EdgeInput, EdgeOutput
+from tilewright.simulator.program.routes import Area, CounterFilter, EdgeInput, EdgeOutput
 from tilewright.simulator.run.machine import Machine
 
 Stream = tuple[int, int, int]
@@ -132,3 +132,59 @@ def test_a_stream_that_waits_for_another_one_settles_soon(size: int, words: int)
     assert machine.certificate.granted, machine.certificate.reason
     assert machine.certificate.evaluations < 12 * machine.certificate.units
     assert machine.cycles == Machine(product_like(size, words), profile).cycles()
+
+
+def scattered(draw: np.random.Generator) -> Program:
+    """Draw streams that share several links of each router, one of them behind filters.
+
+    `a` goes along rows, each element takes its own part of it; `b` goes down columns, `c` along
+    rows, and every element takes all of both; `d` goes along rows to the border. They share links
+    to the east and to the element, so all four are one group, but `b` and `d` share no link.
+    """
+    size, words = int(draw.integers(2, 5)), int(draw.integers(1, 9))
+    b = ProgramBuilder("scattered", size, size)
+    for color in "abcd":
+        b.color(color)
+    for column in range(size):
+        code = b.code(f"column{column}")
+        task = code.task("work", entry=True)
+        b.place(f"column{column}", Area(0, column, size, 1))
+        for queue, (color, parts) in enumerate((("a", 1), ("b", 2), ("c", 1))):
+            code.buffer(color, "f32", parts * words)
+            code.mem1d(f"tile_{color}", color, parts * words)
+            code.input_queue(queue, color)
+            code.fabin(f"in_{color}", queue, parts * words)
+        with task.loop("period", 3):
+            for color in draw.permutation(list("abc")).tolist():
+                task.op("fmovs", f"tile_{color}", f"in_{color}")
+        counter = CounterFilter(size * words, words, -column * words % (size * words))
+        onward = "E" if column < size - 1 else ""
+        b.route("a", Area(0, column, size, 1), rx="W", tx=f"R{onward}", filter=counter)
+        b.route("c", Area(0, column, size, 1), rx="W", tx=f"R{onward}")
+    b.route("b", Area(0, 0, size - 1, size), rx="N", tx="RS")
+    b.route("b", Area(size - 1, 0, 1, size), rx="N", tx="R")
+    b.route("d", Area(0, 0, size, size), rx="W", tx="E")
+    amounts = {"a": size * words, "b": 2 * words, "c": words, "d": int(draw.integers(1, 30))}
+    for color, amount in amounts.items():
+        side, times = (
+            "N" if color == "b" else "W",
+            (int(draw.integers(1, 3)), int(draw.integers(20))),
+        )
+        b.edge_input(EdgeInput(f"i{color}", side, 0, size, color, "f32", 3 * amount, *times))
+    b.edge_output(EdgeOutput("od", "E", 0, size, "d", "f32", 3 * amounts["d"]))
+    return b.build()
+
+
+@pytest.mark.random
+def test_groups_of_links_as_the_reference_engine_has_them() -> None:
+    """Filters, and words that want two links: cycles are equal wherever there is a certificate."""
+    granted = 0
+    for seed in range(40):
+        program = scattered(np.random.default_rng(seed))
+        profile = load_profile("generic").with_values({"router_buffer_words": 2 + seed % 3})
+        machine = FastMachine(program, profile)
+        if machine.certificate.granted:
+            assert machine.division.contended.any()
+            assert machine.cycles == Machine(program, profile).cycles()
+            granted += 1
+    assert granted >= 20
