@@ -91,7 +91,7 @@ def family_knobs(spec: StudySpec, files: DesignFiles) -> tuple[FamilyKnob, ...]:
 
 
 def _combinations_apart(spec: StudySpec, dimensions: Sequence[Dimension]) -> float:
-    """Return the values of all other knobs together; inf without any of these."""
+    """Return how many combinations of values the other knobs have; inf if `dimensions` is empty."""
     others = (len(d.values) for d in spec.space.dimensions if d not in dimensions)
     return prod(others) if dimensions else inf
 
@@ -105,7 +105,10 @@ def _is_number_of_arch(dimension: Dimension) -> bool:
 def _answerable(
     files: DesignFiles, point: Point, dimensions: Sequence[Dimension]
 ) -> list[tuple[FamilyKnob, bool]]:
-    """Return the knobs that may differ together, and whether each value needs a search."""
+    """Return the knobs for whose values one search can answer together.
+
+    Each has a mark: whether each of its values still needs a search.
+    """
     from tilewright.mapper.fronts.designs.design_fronts import is_answerable
 
     chosen: list[tuple[FamilyKnob, bool]] = []

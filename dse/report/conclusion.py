@@ -94,7 +94,10 @@ def _best(objective: Objective, front: Sequence[Trial], reference: Trial | None)
 
 
 def _balanced(spec: StudySpec, front: Sequence[Trial], reference: Trial | None) -> BestDesign:
-    """Pick the design nearest to the best of every objective, each scaled to its span."""
+    """Return the design of the front that is nearest to the best value of every objective at once.
+
+    Distances are Euclidean, with each objective scaled to its range on the front.
+    """
     import numpy as np
 
     costs = costs_of(front, spec.objectives)

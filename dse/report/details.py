@@ -94,7 +94,7 @@ def _joined(spans: LaneSpans) -> list[list[object]]:
 
 
 def _most(spans: LaneSpans, size: int) -> list[str]:
-    """Return the kind that takes longest in each group of so many spans, the first by name."""
+    """Return the kind that takes longest in each group of `size` spans, the first by name."""
     kinds = sorted({kind for _, kind in spans.names})
     groups = -(-len(spans.start) // size)
     place = np.array([kinds.index(kind) for _, kind in spans.names], dtype=np.int64)[spans.kind]

@@ -89,7 +89,11 @@ def _changes_nothing(
     choices: Sequence[tuple[int, ...]],
     position: int,
 ) -> bool:
-    """Return whether designs that differ in one knob alone have equal values, and some exist."""
+    """Return whether a knob makes no difference to a metric in any designs that differ in it alone.
+
+    values: of the metric by design; choices: value indices by design; position: of the knob. False
+    if there are too few such designs to say.
+    """
     alike: dict[tuple[int, ...], list[float]] = {}
     for value, choice in zip(values.tolist(), choices, strict=True):
         others = choice[:position] + choice[position + 1 :]

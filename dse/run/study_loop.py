@@ -312,7 +312,11 @@ def _valued(
 
 
 def _check_reference(error: SpecError, spec: StudySpec, *, is_known: bool) -> None:
-    """Raise an error of an expression anew if it is so for every design: without a reference."""
+    """Raise SpecError that blames the reference design if its values are not known.
+
+    It does so only if expressions use them. `error`: what was wrong with an expression; is_known:
+    whether a design other than the reference had the reference's metrics.
+    """
     if spec.uses_base and not is_known:
         raise SpecError(
             f"the reference design leaves an objective or limit without a value: {error.what}",

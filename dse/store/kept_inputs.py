@@ -76,7 +76,10 @@ def changed_origins(origins: Mapping[str, Any], hashes: Mapping[str, Any]) -> li
 
 
 def _place(resolved: dict[str, Any], folder: str, name: str) -> None:
-    """Put the path of a copy in the place of the file that it is a copy of."""
+    """Put the path of a copy in the place of the file that it is a copy of; changes `resolved`.
+
+    `folder`: which input: machine, arch, workload, or workload<n>; `name`: path of the copy.
+    """
     if folder == "machine":
         resolved["machine"] = name
     elif folder in resolved:

@@ -50,7 +50,7 @@ class BaselineReader:
         return Baseline(item.name, {path: point[path] for path in self._space.paths})
 
     def path(self, key: str) -> str:
-        """Return the path of a knob; what names none stays as it is."""
+        """Return the path of the knob with a label; a key that is no label stays as it is."""
         return self._by_label[key].path if key in self._by_label else key
 
     def _knob(self, key: str) -> Dimension:

@@ -387,7 +387,7 @@ class StudyReader:
         return options
 
     def _check_mapper(self, options: Mapping[str, Any]) -> None:
-        """Check the values of the mapper's options, as far as no file is needed."""
+        """Check the values of the mapper's options that need no file. Raises SpecError."""
         from tilewright.mapper.searches.request import checked_settings
 
         metrics = ("energy", "latency", "edp", "usage")

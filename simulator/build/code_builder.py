@@ -164,7 +164,10 @@ class CodeBuilder:
         check_alone(f"code {self.name}, DSD {name}", names)
 
     def _access(self, text: str) -> tuple[str, list[tuple[int, int]], int]:
-        """Return buffer, loops and offset of a tensor access expression."""
+        """Return (buffer name, loops, offset) of a tensor access expression.
+
+        loops: (turns, stride in values) each; offset: of the first value in the buffer.
+        """
         return lowered_access(f"code {self.name}", text, self._buffers)
 
     def fabin(self, name: str, queue: int | str, extent: int, **properties: Any) -> Ref:

@@ -174,9 +174,9 @@ class ProgramBuilder:
         self._edge_inputs.append(_checked_port(port, EdgeInput))
 
     def edge_output(self, port: EdgeOutput) -> None:
-        """Add streams of wavelets that leave at the border of the grid.
+        """Add an edge output: streams of wavelets that leave at the border of the grid.
 
-        Raises ProgramError for something else.
+        Raises ProgramError if `port` is no EdgeOutput.
         """
         self._edge_outputs.append(_checked_port(port, EdgeOutput))
 

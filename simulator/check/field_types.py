@@ -72,7 +72,11 @@ def _title(value: Any) -> str:
 
 @cache
 def _fields(kind: Any) -> tuple[tuple[str, frozenset[type], frozenset[type], Any], ...]:
-    """Return (name, types that need no second look, of items too, declared type) of each field."""
+    """Return a row for each field of a dataclass, which says what values it may have.
+
+    A row is (name, types that need no second look, types that items of a tuple may have without
+    one, declared type).
+    """
     hints = get_type_hints(kind)
     return tuple(
         (field.name, _leaves(_types(hint)), _items_of(_types(hint)), hint)
@@ -86,7 +90,10 @@ def _leaves(kinds: tuple[Any, ...]) -> frozenset[type]:
 
 
 def _items_of(kinds: tuple[Any, ...]) -> frozenset[type]:
-    """Return the leaves that a tuple of any length may have."""
+    """Return the plain types that the items of a tuple of any length may have.
+
+    kinds: types of a field, such as tuple[int, ...]; those of other kinds give nothing.
+    """
     item_types = [get_args(kind) for kind in kinds if get_origin(kind) is tuple]
     return frozenset().union(
         *(_leaves(items[:1]) for items in item_types if items[1:] == (Ellipsis,))
@@ -94,7 +101,7 @@ def _items_of(kinds: tuple[Any, ...]) -> frozenset[type]:
 
 
 def _types(hint: Any) -> tuple[Any, ...]:
-    """Return the types of a union, the kinds of instructions, or the one type."""
+    """Return the possible types of a field: those of a union, all instructions, or the one type."""
     return records() if hint is Instruction else _union_members(hint)
 
 

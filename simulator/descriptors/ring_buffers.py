@@ -94,7 +94,10 @@ def _circbuf_columns(operand: ResolvedOperand, row: list[int]) -> None:
 
 
 def _fifo_columns(operand: ResolvedOperand, row: list[int]) -> None:
-    """Set the SIMD mode; the encoder of the code sets the FIFO's number."""
+    """Set the SIMD mode in the row of an operand that is a FIFO; changes `row`.
+
+    The encoder of the code sets the FIFO's number.
+    """
     assert isinstance(operand.dsd, Fifo)
     row[at.D_SIMD] = MODES.get(operand.dsd.simd, at.SIMD_NONE)
 

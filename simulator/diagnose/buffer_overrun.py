@@ -99,7 +99,10 @@ def _name(operand: ResolvedOperand | None) -> str:
 
 
 def _elements(final: FinalState, operand: int, thread: int) -> str:
-    """Return the first and last element that an operand would touch."""
+    """Return which elements of its buffer an operand would touch: `elements 3 to 9`.
+
+    operand: address of its row; thread: address of the thread.
+    """
     row = final.store[operand : operand + at.D_WIDTH]
     base, wide = int(final.store[at.S_ERROR_VALUE]) - int(row[at.D_FIRST]), int(row[at.D_WIDE])
     low, high = base + int(row[at.D_LOW]), base + int(row[at.D_HIGH])

@@ -114,7 +114,10 @@ class Connections:
         return next(c.name for c in self.final.program.colors if c.id == number)
 
     def _ports(self, fifo: int) -> str:
-        """Say from where a router's buffer takes, if the router has several for its color."""
+        """Return words for where a router's buffer takes its words from: `, from element (0, 1)`.
+
+        fifo: number of the buffer. Empty if the router has only one buffer for the color.
+        """
         network, table = self.final.network, self.final.fifo
         twins = (network.element == network.element[fifo]) & (network.kind == ROUTER)
         twins &= table[:, at.F_COLOR] == table[fifo, at.F_COLOR]
@@ -125,7 +128,7 @@ class Connections:
         return ", from " + (" and ".join(s if s != owner else "the element" for s in sources))
 
     def _port(self, fifo: int) -> str:
-        """Name the edge input of a queue."""
+        """Return the name of the edge input that a queue at the border belongs to."""
         ports = zip(self.final.program.edge_inputs, self.final.network.edge_inputs, strict=True)
         return next(port.name for port, fifos in ports if fifo in fifos)
 

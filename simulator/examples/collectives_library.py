@@ -337,7 +337,7 @@ class Library:
         return name
 
     def _named(self, stream: str) -> str:
-        """Note the name of a descriptor of a queue, and return it."""
+        """Note that a descriptor of a queue is used, and return its name."""
         self.streams.add(stream)
         return stream
 

@@ -144,7 +144,11 @@ class ElementForm(NamedTuple):
 
 
 def _element(code: CodeBuilder, tile: Tile, around: tuple[str, ...], form: ElementForm) -> None:
-    """Declare the program of an element with neighbours in some directions."""
+    """Declare the buffers and tasks of an element with neighbours in the directions `around`.
+
+    form: number of iterations, parity of the colors, and whether it waits for the ends of its
+    streams.
+    """
     inner = len(around) == len(DIRECTIONS)
     waits = form.waits or not inner
     for dtype, shape, names in (

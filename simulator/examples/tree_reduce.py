@@ -35,7 +35,10 @@ class _TreeRole(NamedTuple):
 
 
 class _ColorRoute(NamedTuple):
-    """What a router does with one color."""
+    """What a router does with one color.
+
+    `rx`, `tx`: letters of the ports by which wavelets come and go.
+    """
 
     color: str
     is_used: bool
@@ -80,7 +83,10 @@ def tree_reduce(elements: int, words: int) -> Program:
 
 
 def _ends(column: int, elements: int, crossed: npt.NDArray[np.bool_]) -> str:
-    """Return how an element ends its vector, see `_TreeRole.ends`."""
+    """Return how an element ends its vector: "", "advance" or "control", as in `_TreeRole.ends`.
+
+    crossed: by color and element, whether vectors of others pass its router.
+    """
     parity, parent = column.bit_count() % 2, column - (column & -column)
     if not column or not crossed[1 - parity, column]:
         return ""
@@ -89,12 +95,12 @@ def _ends(column: int, elements: int, crossed: npt.NDArray[np.bool_]) -> str:
 
 
 def _rounds(column: int, elements: int) -> int:
-    """Return how many children an element has."""
+    """Return how many children an element of the tree has: 3 for column 8 of 16, 4 for column 0."""
     return ((column or elements) & -(column or elements)).bit_length() - 1
 
 
 def _crossed(elements: int) -> npt.NDArray[np.bool_]:
-    """Return (2, elements): whether a router passes vectors of others on by a color."""
+    """Return (2 colors, elements): whether vectors of other elements pass a router on a color."""
     crossed = np.zeros((2, elements), dtype=bool)
     for column in range(1, elements):
         parent = column - (column & -column)

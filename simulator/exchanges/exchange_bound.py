@@ -122,7 +122,11 @@ class _CodeCycles:
 
 @dataclass(frozen=True, slots=True)
 class _FlowWay:
-    """A flow on its links: `start`, `end` of its send; `links`: number from the source, by link."""
+    """A flow of words over links, from an element that sends.
+
+    `start`, `end`: cycles of its send; `words`: how many; `links`: by link, the number of links
+    before it.
+    """
 
     start: float
     end: float

@@ -62,13 +62,13 @@ def halo_program(
 
 
 def _ways(exchange: HaloExchange) -> list[Shift]:
-    """Return one shift that crosses links for each axis and step, in the order of the first."""
+    """Return one shift for each (axis, step) in which words cross links."""
     crossing = [shift for shift in exchange.shifts if shift.links.any()]
     return list({(shift.axis, shift.step): shift for shift in crossing}.values())
 
 
 def _color(shift: Shift, number: int) -> str:
-    """Name the color on which the element of a number along the axis sends."""
+    """Name the color on which the element at place `number` along the axis sends: `X+0`, `Y-1`."""
     return f"{shift.axis}{'+' if shift.step > 0 else '-'}{number % 2}"
 
 
@@ -106,7 +106,10 @@ def _kinds(exchange: HaloExchange) -> Integers:
 
 
 def _write(code: CodeBuilder, exchange: HaloExchange, kind: list[int], move: str) -> None:
-    """Write the code of the elements of one kind (`_kinds`)."""
+    """Write the code of all elements of one kind: `kind` is a row of `_kinds`.
+
+    move: name of the operation that copies vectors.
+    """
     ways: dict[tuple[Axis, int], _Ends] = {}
     for way, sends, receives in zip(_ways(exchange), kind[2::2], kind[3::2], strict=True):
         ends = ways[way.axis, way.step] = _Ends(bool(sends), bool(receives))
@@ -174,7 +177,10 @@ def _bind_queues(code: CodeBuilder, way: Shift, ends: _Ends, parity: int) -> Non
 
 
 def _ends(ways: dict[tuple[Axis, int], _Ends], shift: Shift) -> _Ends:
-    """Return whether an element sends and receives a slab, from the links of each way."""
+    """Return whether an element sends and receives the slab of a shift; neither if it has no links.
+
+    ways: by (axis, step), whether the element sends and receives.
+    """
     return ways[shift.axis, shift.step] if shift.links.any() else _Ends(False, False)
 
 

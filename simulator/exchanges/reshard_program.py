@@ -50,7 +50,12 @@ class ReshardPhase:
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """What an element does in a phase; elements with equal work share a code."""
+    """What an element does in a phase; elements with equal work share a code.
+
+    `fills`: whether it writes zeros first; `copy`: loops of what it moves in its own memory, from
+    and to. `sends`, `receives`: (color, loops over the piece in memory, number of values) of each
+    flow.
+    """
 
     fills: bool = False
     copy: tuple[BoxLoops, BoxLoops] | None = None

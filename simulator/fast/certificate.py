@@ -143,7 +143,7 @@ def check_links(
 
 
 def _conflicting_parts(graph: UnitGraph, times: Times, lines: FifoLines, pairs: FifoPairs) -> Ints:
-    """Return the parts in which a pair of FIFOs may move words in the same cycle."""
+    """Return the numbers of the parts in which a pair of FIFOs may send on a link in one cycle."""
     bad = np.zeros(int(pairs.part.max()) + 1, dtype=bool)
     links_conflict(graph, times, lines, pairs, bad)
     return np.flatnonzero(bad)

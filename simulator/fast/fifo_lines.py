@@ -88,7 +88,10 @@ def line_ends(pointer: Ints, sums: Ints) -> Ints:
 
 
 def _endless(pointer: Ints) -> Ints:
-    """Return the FIFOs from which pointers lead into a loop."""
+    """Return the numbers of the FIFOs from which pointers lead into a loop.
+
+    pointer: by FIFO the number of another one, -1 for none.
+    """
     for _ in range(pointer.size.bit_length()):
         pointer = np.where(pointer >= 0, pointer[pointer], -1)
     return np.flatnonzero(pointer >= 0)
@@ -116,7 +119,12 @@ def _line_tables(network: FifoNetwork, division: Division) -> LineTables:
 
 
 def _channels(network: FifoNetwork, parent: Ints, node: Bools) -> tuple[Ints, ...]:
-    """Return source, latency, space and credit of each FIFO's channel."""
+    """Return (source, latency, space, credit) of each FIFO's channel: arrays (FIFOs,).
+
+    A channel is a chain of FIFOs from a source with times of its own. latency: cycles of a word
+    through it; space: words that it holds; credit: cycles until its source can use space that was
+    freed at its end.
+    """
     kind, fifo = network.kind, network.fifo
     sums = np.ones((3, kind.size), dtype=np.int64)
     sums[0], sums[1] = fifo[:, at.F_LATENCY], fifo[:, at.F_CAP]
@@ -129,7 +137,10 @@ def _channels(network: FifoNetwork, parent: Ints, node: Bools) -> tuple[Ints, ..
 
 
 def _down(network: FifoNetwork, division: Division, node: Bools) -> Ints:
-    """Return the next port down of each FIFO; of a port it is the port itself."""
+    """Return for each FIFO the number of the next port on the way of its words.
+
+    A port gives itself. node: which FIFOs are ports, that is have times of their own.
+    """
     ends = node | (network.fifo[:, at.F_SUCCESSORS] == 0) | ~division.fifos
     only = np.where(ends, np.int64(-1), network.fifo[:, at.F_NEXT])
     return line_ends(only, np.zeros((0, only.size), np.int64))

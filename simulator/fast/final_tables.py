@@ -115,7 +115,10 @@ def events(
 
 
 class _RecordedCode(NamedTuple):
-    """A code and its recorded elements."""
+    """A code and its recorded elements.
+
+    `number`, `script`: of the code; `addresses`: of the elements in the store.
+    """
 
     number: int
     script: Script
@@ -162,7 +165,11 @@ class _CodeEvents:
         return blocks
 
     def _pass(self, event: int, value: int) -> None:
-        """Let time pass: cycles, or until an operation has ended."""
+        """Let time pass in all elements of a code.
+
+        value: cycles; for the event WAIT the number of an operation on queues, whose end is waited
+        for.
+        """
         if event == WAIT:
             completion = int(self.timed.times.header[X_COMPLETION])
             self.now = np.maximum(self.now, self.last[self._units(value)] + completion)
@@ -247,7 +254,7 @@ def element_cycles(timed: TimedProgram, cycles: int, states: Ints) -> None:
 
 
 def _states(counts: Ints) -> Ints:
-    """Return (elements, 4) cycles by state, from those by combination of marks."""
+    """Return (elements, 4) cycles by state from `counts`: cycles by combination of marks."""
     states = np.empty((counts.shape[0], 4), dtype=np.int64)
     states[:, IDLE], states[:, WAIT_INPUT] = counts[:, 0], counts[:, MARK_INPUT]
     states[:, WAIT_OUTPUT] = counts[:, MARK_OUTPUT:MARK_BUSY].sum(axis=1)
@@ -278,7 +285,7 @@ def _states_in_turn(timed: TimedProgram, number: int, script: Script, cycles: in
 
 
 def _output_waits(graph: UnitGraph, times: Times, units: Ints) -> Ints:
-    """Return the cycles for which each unit waits for space."""
+    """Return for each of some units the cycles in which it waits for space in an output queue."""
     cycles = np.zeros_like(units)
     lists, segments, width = times.work.shape  # due times have a segment more than a unit's times
     work = np.zeros((lists, segments + 1, width), dtype=np.int64)

@@ -169,7 +169,11 @@ class _GraphTablesBuilder:
                 )
 
     def _queue_entries(self, first: Ints) -> Ints:
-        """Set the entries of the ports of queues; return the entries: (entries, 2)."""
+        """Set the rows of ports that are queues; return (runs, 2): unit, number of its first word.
+
+        first: first unit of each code. The rows of a port are consecutive, one for each run that
+        moves its words.
+        """
         counts = np.array([table.slot.shape[0] for table in self.tables], dtype=np.int64)
         slot = np.concatenate([table.slot for table in self.tables])
         passing = np.concatenate([table.passing for table in self.tables])
@@ -262,7 +266,11 @@ class _GraphTablesBuilder:
         return unit + count, entry + count
 
     def _edges(self, nodes: Ints) -> tuple[Ints, Ints]:
-        """Return the cycle of the first word outside and the interval of edge inputs."""
+        """Return (first cycle, interval) of the words that come to the FIFOs `nodes` from outside.
+
+        A word of an edge input comes every `interval` cycles from the first cycle on; other FIFOs
+        have 0 and 1.
+        """
         begin, step = np.zeros(nodes.size, np.int64), np.ones(nodes.size, np.int64)
         for edge, fifos in zip(self.program.edge_inputs, self.network.edge_inputs, strict=True):
             of_edge = np.isin(nodes, fifos)
@@ -305,7 +313,11 @@ class _GraphTablesBuilder:
         return cut, [np.array(bounds, dtype=np.int64) for bounds in kinds]
 
     def _bounds(self, stream: int, slots_used: Bools) -> tuple[int, ...]:
-        """Return where a stream is cut; a stream from edge to edge is one message."""
+        """Return the word numbers at which a stream is cut, from 0 to its end, ascending.
+
+        It is cut where a run of an operation begins. slots_used: queue slots that it passes;
+        without any it goes from edge to edge and is one message.
+        """
         if not slots_used.any():
             return 0, int(self.port[stream, P_WORDS])
         bounds: set[int] = set()

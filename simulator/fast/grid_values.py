@@ -210,7 +210,10 @@ class _Wiring:
             self._wait(readers * SLOTS + slot, roots)
 
     def _wait(self, readers: Ints, roots: Ints) -> None:
-        """Note that queues (element * 8 + slot) get words of elements."""
+        """Note that queues `readers` need words that elements `roots` have to compute first.
+
+        readers: element * 8 + slot.
+        """
         self.missing[readers // SLOTS] += 1
         # lists of those who wait for the same element, the last one first
         order = np.argsort(roots, kind="stable")
@@ -222,7 +225,10 @@ class _Wiring:
         self.reader[roots[ends]] = readers[ends]
 
     def _passed(self, words: Ints, counter: Ints) -> Ints:
-        """Return how many words of streams pass a filter; counter: number of the filter or -1."""
+        """Return how many of the first `words` words of streams pass a filter.
+
+        counter: number of the filter of each stream, -1 for none.
+        """
         if (counter < 0).all():
             return words
         limit, most, start = _filter_rows(self.filters)[counter].T

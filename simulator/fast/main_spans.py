@@ -65,7 +65,10 @@ def _held_up(graph: UnitGraph, times: Times, script: Script, first_units: Ints) 
 
 
 def _base(graph: UnitGraph, times: Times, first_units: Ints, kind: int, before: int) -> Ints:
-    """Return for each element the cycle from which a term counts, as `solve.start_of` has it."""
+    """Return for each element of a code the cycle from which a term of a script counts.
+
+    `kind`, `before`: kind of the term and the earlier operation that it names.
+    """
     if kind < AFTER:
         return np.zeros(first_units.size, dtype=np.int64)
     units = first_units + before

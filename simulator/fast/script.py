@@ -225,7 +225,10 @@ def op_rows(walk: MainThreadWalk) -> TableRows:
 
 
 def _spans(spans: Sequence[MainSpan]) -> list[tuple[int, ...]]:
-    """Return a row of `span` for each operation beside each span."""
+    """Return rows of the table `span`: one for each span and operation beside it.
+
+    A row is (first term, number of terms, cycles of the main thread, operation).
+    """
     rows: list[tuple[int, ...]] = []
     first = 0
     for span in spans:
@@ -235,7 +238,10 @@ def _spans(spans: Sequence[MainSpan]) -> list[tuple[int, ...]]:
 
 
 def _followers(walk: MainThreadWalk) -> list[list[int]]:
-    """Return the operations whose dispatch depends on each operation, or a span beside them."""
+    """Return for each operation the later ones that have to be timed again when its times change.
+
+    Those are the operations with a term that names it, and the ones beside such a span.
+    """
     followers: list[list[int]] = [[] for _ in walk.ops]
     dependent: list[tuple[tuple[int, ...], tuple[Term, ...]]] = []
     dependent += [((k,), op.terms) for k, op in enumerate(walk.ops)]
@@ -275,7 +281,11 @@ def _row(op: FabricOp) -> tuple[int, ...]:
 
 
 def _starts(terms: list[int], followers: list[int]) -> list[tuple[int, int, int, int]]:
-    """Return first term, terms, first follower and followers of each operation."""
+    """Return for each operation (first term, terms, first follower, followers).
+
+    terms, followers: how many each operation has; the firsts are places in the tables of all of
+    them.
+    """
     ends = accumulate(terms), accumulate(followers)
     counts = zip(terms, followers, *ends, strict=True)
     return [(term_end - n, n, end - m, m) for n, m, term_end, end in counts]
@@ -284,7 +294,11 @@ def _starts(terms: list[int], followers: list[int]) -> list[tuple[int, int, int,
 def _slots(
     ops: Sequence[FabricOp], words: Sequence[int]
 ) -> tuple[list[tuple[int, int, int, int]], list[tuple[int, int]]]:
-    """Return the rows of `slot` and `passing`."""
+    """Return the rows of the tables `slot` and `passing`.
+
+    A row of `slot`: (slot, words, first row of `passing`, rows); of `passing`: (operation, its
+    first word). words: how many pass each slot.
+    """
     passes: dict[int, list[tuple[int, int]]] = {}
     for k, op in enumerate(ops):
         for slot, index in op.queues:

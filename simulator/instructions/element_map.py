@@ -297,7 +297,10 @@ def _encode(instruction: Map, encoder: Encoder) -> None:
 def _append_row(
     instruction: Map, resolved: ResolvedOperation, first_input: int, encoder: Encoder
 ) -> None:
-    """Append the operation row of up to two inputs, with the output in the first row."""
+    """Append one row of a map's operation, for the inputs from number `first_input` on.
+
+    A row has up to two inputs; the first one has the output, too.
+    """
     inputs = slice(first_input, first_input + INPUTS_PER_ROW)
     sources = resolved.sources[inputs]
     names = [name for name, _ in instruction.inputs[inputs]]
@@ -332,7 +335,7 @@ def _row(pairs: Sequence[_CounterOperand], encoder: Encoder) -> list[int]:
 
 
 def _bits(code: ElementCode, operand: ResolvedOperand) -> int:
-    """Return the bits of a map's value; negative when the buffer's integers have a sign."""
+    """Return the bits of a map's value, 16 or 32; negative if the buffer has signed integers."""
     buffers = [operand.buffer, *_loaded_buffers(code, operand.register)]
     buffer = next((buffer for buffer in buffers if buffer is not None), None)
     if buffer is None:

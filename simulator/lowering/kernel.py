@@ -138,7 +138,11 @@ def _check_terms(read: SpaceTime, layout: TileLayout, vector: tuple[int, ...]) -
 def _joined(
     loops: Sequence[TimeLoop], numbers: Sequence[int], layouts: Sequence[TileLayout]
 ) -> list[tuple[tuple[int, int], ...]]:
-    """Return (turns, move) of each descriptor's dimensions, outermost first."""
+    """Return the (turns, move) pairs of each descriptor's dimensions, outermost first.
+
+    numbers: places of the loops among all; a layout says by how many values a loop moves. Loops of
+    which one goes on where the other ends, for all layouts, become one dimension.
+    """
     dimensions: list[list[tuple[int, int]]] = [[] for _ in layouts]
     for loop, number in zip(loops, numbers, strict=True):
         moves = [layout.moves[number] for layout in layouts]
@@ -170,8 +174,9 @@ def declare_vectors(code: CodeBuilder, kernel: ElementKernel) -> None:
 def can_walk(kernel: ElementKernel) -> bool:
     """Return whether a map can do the innermost loop around the operation of a kernel.
 
-    Needed: the operation is the machine's own and has a scalar input; the vectors are consecutive
-    in memory; one turn of the loop leaves each vector where it is, or moves it just behind its end.
+    Needed: the operation is the machine's own and has a scalar input, which changes in each turn;
+    the loop has at least LEAST_TURNS turns; the vectors are consecutive in memory; one turn of the
+    loop leaves each vector where it is, or moves it just behind its end.
     """
     read = kernel.read
     if read.scalar is None or not kernel.outer:
@@ -191,7 +196,7 @@ def can_walk(kernel: ElementKernel) -> bool:
 
 
 def _later_visits(read: SpaceTime) -> tuple[bool, ...]:
-    """Return False once if values are visited again, as `first` of these visits."""
+    """Return (False,) if values of the output are visited again, else (): the values of `first`."""
     return (False,) if any(read.is_reduced(loop.variable) for loop in read.time) else ()
 
 
@@ -362,7 +367,10 @@ def own_operation(
 
 
 def _base_operation(einsum: Einsum, *, first: bool, has_scalar: bool) -> str | None:
-    """Return an operation without the letter of its type."""
+    """Return an operation without the letter of its type, such as `fmac`; None if there is none.
+
+    first: the output has no values yet. has_scalar: whether one input is a single value.
+    """
     tree = expression(einsum)
     match tree:
         case ast.Name():

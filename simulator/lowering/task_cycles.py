@@ -306,9 +306,10 @@ class TaskCycles:
 
 
 class _MovingRead(NamedTuple):
-    """How an operation reads a source in memory when all counters are 0.
+    """How an operation reads a source in memory.
 
-    `moves`: words by which each counter moves it, but for multiples of the banks.
+    `read`: its words while all counters are 0. `moves`: 16-bit words by which a step of each
+    counter moves them; what counts is this number modulo the banks.
     """
 
     read: BankRead

@@ -66,7 +66,10 @@ def tile_layout(read: SpaceTime, tensor: HeldTensor, vector: Sequence[int]) -> T
 
 
 def _last_use(form: Affine, names: list[str]) -> int:
-    """Return the number of the innermost of some loops that indexes a rank, -1 for none."""
+    """Return the place in `names` of the innermost loop whose variable indexes a rank, -1 for none.
+
+    form: index of the rank, an affine expression.
+    """
     used = dict(form.terms)
     return max((place for place, name in enumerate(names) if name in used), default=-1)
 

@@ -95,7 +95,11 @@ def cut_lines(digests: Digests, margin: int) -> LineCut:
 
 
 def _best_stretches(number: Ints, offset: int, margin: int) -> Iterator[tuple[int, int, int]]:
-    """Yield (first line, end, period) of the blocks of some lines; `offset`: of the first line."""
+    """Yield (first line, end, period) of the blocks into which lines are best cut.
+
+    number: by line, the same for equal lines; `offset`: of the first of them in the grid; margin:
+    periods that are kept at both ends of a block.
+    """
     saved, start, end, period = max(_stretches(number, margin), default=(0, 0, 0, 0))
     if not saved:
         return

@@ -200,7 +200,7 @@ def _awaited_by_starts(graph: UnitGraph, slope: Ints) -> tuple[Ints, Ints]:
 
 
 def _operations(graph: UnitGraph) -> Iterator[tuple[Ints, Ints]]:
-    """Yield the row of each operation in `graph.op`, and the units that are runs of it."""
+    """Yield for each operation its row in `graph.op`, and the numbers of its units (runs)."""
     unit = graph.unit
     operation = np.where(unit[:, at.U_KIND] == at.THREAD, unit[:, at.U_OP], -1)
     for number, row in enumerate(graph.op):
@@ -208,7 +208,10 @@ def _operations(graph: UnitGraph) -> Iterator[tuple[Ints, Ints]]:
 
 
 def _slope_of_term(graph: UnitGraph, slope: Ints, before: Ints, kind: int) -> Ints:
-    """Return (units, 2) the slope of the time that a term counts from."""
+    """Return by how many cycles per period the time moves that a term counts from: (units, 2 axes).
+
+    `before`: units that the term names; `kind`: ORIGIN, AFTER or COMPLETE. `slope`: of all units.
+    """
     if kind == ORIGIN:
         return np.zeros((before.size, 2), dtype=np.int64)
     if kind == COMPLETE:
@@ -317,5 +320,8 @@ def _order(left: _Spans, right: _Spans) -> Ints:
 
 
 def _settled(orders: Sequence[Ints]) -> Bools:
-    """Return where one range of cycles is before the other at all corners, the same one."""
+    """Return for each pair of ranges whether the same one is first at all corners.
+
+    orders: by corner, 1 or -1 where a range of cycles is before the other, 0 where they overlap.
+    """
     return np.asarray(np.abs(np.sum(orders, axis=0)) == len(orders))

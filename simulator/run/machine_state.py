@@ -253,7 +253,10 @@ def _rows_of(table: Ids, layouts: Sequence[CodeLayout], number: int, name: str) 
 
 
 def _modulus(operand: Ids, counter: int) -> int:
-    """Return the least m such that the banks of operands depend on a counter modulo m only."""
+    """Return the least m for which the banks of some operands depend only on a counter modulo m.
+
+    operand: rows of the operands; counter: its number.
+    """
     terms = np.arange(at.MAX_TERMS) < operand[:, at.D_TERMS, None]
     terms &= operand[:, at.D_VARIABLE : at.D_VARIABLE + at.MAX_TERMS] == counter
     factors = operand[:, at.D_FACTOR : at.D_FACTOR + at.MAX_TERMS][terms]

@@ -187,7 +187,10 @@ class RepeatingRun:
         return bool(going_on)
 
     def _repetitions(self, now: Snapshot, seen: list[Snapshot]) -> list[_Repetition]:
-        """Return the periods that end now and have gone by twice."""
+        """Return the periods after which the state has come again twice, the last time now.
+
+        seen: earlier states with the same key as `now`.
+        """
         by_cycle = {snapshot.cycle: snapshot for snapshot in seen}
         repetitions_seen = []
         for before in reversed(seen):

@@ -278,7 +278,11 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True, order=True)
 class _Entry:
-    """A family or one of its choices with a quick bound, or a choice with the bound of its plan."""
+    """A family, or one of its choices, in the order in which a search looks at them.
+
+    `bound`: lower bound of the objective, that of the plan if `is_planned`; `order`: decides
+    between equal bounds; `family`; `choice`: None for the whole family.
+    """
 
     bound: float
     order: tuple[int, int]
@@ -460,7 +464,10 @@ class CandidateSearch:
         self.left -= 1
 
     def _note(self, choice: GridChoice, reached: float, *, has_run: bool) -> None:
-        """Count a choice whose value is known; keep it if it is the best."""
+        """Count a choice whose value is known, and keep it if it is the best so far.
+
+        `reached`: its objective value; `has_run`: whether it was simulated.
+        """
         self.left -= 1
         if reached < self.value:
             self.choice, self.value, self._execution = choice, reached, None

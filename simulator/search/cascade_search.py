@@ -223,7 +223,10 @@ class Cascade:
         return sum(min(option.least_energy for option in options) for options in self.options)
 
     def _least_behind(self, which: Which) -> list[float]:
-        """Return the least sum of the Einsums from each number on, whatever is held."""
+        """Return by Einsum the least sum of bounds or values from it on, and 0 at the end.
+
+        It holds whatever tensors the elements have.
+        """
         sums = [0.0]
         for options in reversed(self.options):
             least = min((o.least_bound if which == "bound" else o.least_value for o in options),
@@ -232,7 +235,10 @@ class Cascade:
         return sums[::-1]
 
     def _steps(self, number: int, held: Held) -> list[OptionStep]:
-        """Return the steps of an Einsum when something is held."""
+        """Return the steps that an Einsum can take when the elements hold certain tensors.
+
+        number: of the Einsum; held: the distribution of each tensor.
+        """
         places = dict(held)
         steps = (self._step(number, places, fitting) for fitting in self._fitting(number, held))
         return [step for step in steps if step is not None]
@@ -297,7 +303,10 @@ class _Fitting:
 
 
 def _written(workload: Workload, exchanged: frozenset[str]) -> list[frozenset[str]]:
-    """Return the intermediates that have been computed behind each Einsum."""
+    """Return by Einsum the intermediates that it and earlier ones have computed.
+
+    exchanged: the tensors that count.
+    """
     outputs = [frozenset(a.tensor for a in e.outputs) & exchanged for e in workload.einsums]
     return list(accumulate(outputs, or_))
 

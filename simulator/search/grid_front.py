@@ -81,7 +81,11 @@ class GridFront:
 
 @dataclass(frozen=True, slots=True, order=True)
 class _FrontEntry:
-    """A family, or one choice, with lower bounds of its metrics."""
+    """A family, or one choice of it, in the order in which a search looks at them.
+
+    `bounds`: lower bounds of its metrics; `order`: decides between equal ones; `family`; `choice`:
+    None for the whole family.
+    """
 
     bounds: Values
     order: tuple[int, int]

@@ -56,8 +56,8 @@ class OptionStep:
 class PathGraph:
     """The graph of states and steps in which paths are found; it grows as paths are searched.
 
-    `depth`: number of Einsums. `steps_of`: gives the steps of an Einsum, by its number, if the
-    elements hold certain tensors.
+    `depth`: number of Einsums. `steps_of`: function that returns the steps of an Einsum, given its
+    number and the tensors that the elements hold before it.
     """
 
     def __init__(self, depth: int, steps_of: Callable[[int, Held], Sequence[OptionStep]]) -> None:
@@ -189,7 +189,7 @@ class _Values(Generic[_Item]):
         self._known = np.zeros(1)  # the last one is that of NO_ITEM
 
     def at(self, numbers: _Integers) -> _Floats:
-        """Return the values of items, 0 for NO_ITEM."""
+        """Return the bounds or values of the items with these numbers; 0 for NO_ITEM."""
         missing = len(self._numbered.items) + 1 - self._known.size
         if missing:
             self._known = np.concatenate([self._known[:-1], np.full(missing, np.nan), [0.0]])

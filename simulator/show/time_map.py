@@ -39,7 +39,11 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class _TimeRows:
-    """What a picture shows: (rows, columns) means, the rows' names, cycles per column."""
+    """What a picture shows: a row for each element and kind, a column for some cycles.
+
+    `values`: (rows, columns) means; `names`: of the rows; `interval`: cycles of a column; `cycles`:
+    of the run.
+    """
 
     values: Floats
     names: tuple[str, ...]
@@ -64,7 +68,10 @@ def time_maps(occupancy: IntervalOccupancy, cycles: int) -> dict[str, str]:
 
 
 def _rows(values: Floats, kinds: tuple[str, ...], interval: int, cycles: int) -> _TimeRows:
-    """Return the rows to show of (intervals, H, W, kinds), element by element."""
+    """Return the rows to show of values (intervals, H, W, kinds): the fullest ones, by element.
+
+    interval: cycles between values; cycles: of the run.
+    """
     rows = values.reshape(values.shape[0], -1).T
     used = np.flatnonzero(rows.any(axis=1))
     fullest = np.argsort(-rows[used].sum(axis=1), kind="stable")[:MOST_ROWS]
@@ -103,7 +110,7 @@ def _picture(rows: _TimeRows, title: str) -> str:
 
 
 def _ground(count: int, width: int, scale: ColorScale) -> str:
-    """Return the background of the cells, in the color of 0."""
+    """Return the SVG of the background, in the color of 0: `count` rows, `width` pixels wide."""
     return (
         f'<path d="M{LEFT} {TOP}h{width}v{count * ROW}h-{width}z" '
         f'fill="{scale.color(0.0)}" stroke="#c8d0da"/>'

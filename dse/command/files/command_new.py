@@ -127,7 +127,10 @@ def _write(kind: str, path: Path, words: dict[str, str], as_json: bool) -> None:
 
 
 def _with_word(text: str, word: str, value: str) -> str:
-    """Put a value in the place of a word of a skeleton: in its first comment, or a field."""
+    """Replace a word of a skeleton by a value, where it stands for a name, a file, or the knobs.
+
+    `word`: NAME, ARCH, WORKLOAD or KNOBS.
+    """
     places = {
         "NAME": ("# NAME:", "name: NAME"),
         "ARCH": ("{file: ARCH}",),

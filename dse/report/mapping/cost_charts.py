@@ -111,7 +111,10 @@ def memories(best: ScoredMapping) -> Bars:
 
 
 def _summed(values: Mapping[str, float], row: int, kind: int) -> dict[str, list[Part]]:
-    """Sum values by one part of their keys, then by another."""
+    """Sum values whose keys are parts between slashes; return {part `row`: [(part `kind`, sum)]}.
+
+    Example: with row 0 and kind 2, `A/B/read` counts for A and read.
+    """
     sums: dict[str, dict[str, float]] = {}
     for key, value in values.items():
         parts = key.split("/")
@@ -157,7 +160,10 @@ def einsum_grids(best: ScoredMapping) -> list[OccupancyGrid]:
 
 
 def _cells(values: Mapping[str, float], depth: int) -> dict[tuple[str, str], float]:
-    """Sum values by Einsum and by the next parts of the key, `depth` with the Einsum."""
+    """Sum values by (Einsum, parts 1 to depth - 1 of their keys, joined by dots).
+
+    Example: with depth 2, `Z/Buffer/A/read` counts for (Z, Buffer).
+    """
     cells: dict[tuple[str, str], float] = {}
     for key, value in values.items():
         names = key.split("/")

@@ -198,7 +198,11 @@ def bank_cycles(
 def _may_meet(
     sources: Sequence[ResolvedOperand], resolved: ResolvedOperation, profile: Profile
 ) -> bool:
-    """Return whether there are two vectors in memory and no queue, and a meeting costs."""
+    """Return whether an operation may lose cycles as it reads two vectors from one memory bank.
+
+    sources: its vectors in memory. False for an operation with a queue, and for a machine without
+    such a cost.
+    """
     return len(sources) == 2 and profile.bank_conflict_factor != 1 and not resolved.is_fabric
 
 

@@ -70,7 +70,7 @@ WHOLE: Final = frozenset({Activate, Block, Unblock})
 
 
 def _others(kind: type[Any], *names: str) -> Callable[[Any], Any]:
-    """Return a function that reads all fields of a dataclass but those named."""
+    """Return a function that reads all fields of a dataclass but those in `names`."""
     return attrgetter(*(f.name for f in fields(kind) if f.name not in names))
 
 
@@ -108,7 +108,11 @@ class _NoFamily(Exception):  # noqa: N818 - not an error
 
 @dataclass(slots=True)
 class _FamilySplitter:
-    """Collects, from a code, a key of its family and the numbers in which members differ."""
+    """Collects, from a code, a key of its family and the numbers in which members differ.
+
+    `shape`: the key; `numbers`: those that may differ; `exact`: queues and microthreads, which have
+    to be integers.
+    """
 
     shape: list[Any] = field(default_factory=list)
     """Values with a hash."""
@@ -210,7 +214,7 @@ class _Renumbering:
         self._given: Iterator[Any] = iter(numbers)
 
     def code(self, old: ElementCode) -> ElementCode:
-        """Return the code with traced numbers."""
+        """Return a copy of a code whose numbers are traced ones."""
         buffers = tuple(map(self._declared, old.buffers))
         dsds = tuple(map(self._declared, old.dsds))
         tasks = tuple(replace(task, body=self._body(task.body)) for task in old.tasks)
@@ -264,7 +268,11 @@ def constant_answer(answer: R) -> Callable[[FamilyConditions], AnswerFiller[R]]:
 
 @dataclass(slots=True)
 class _Stage:
-    """What is known about one question about a family."""
+    """What is known of how a family's codes answer one question, such as what their rows are.
+
+    `answers`: (conditions on the numbers, function that gives the answer where they hold);
+    `misses`: number of codes for which no conditions held.
+    """
 
     answers: list[tuple[FamilyConditions, AnswerFiller[Any]]] = field(default_factory=list)
     misses: int = 0

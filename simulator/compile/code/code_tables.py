@@ -88,7 +88,10 @@ class _BlockFiller:
         self._formulas = Formulas([n for table in rows for row in table for n in row], guide)
 
     def block(self, code: ElementCode, slots: Ints) -> CodeBlock:
-        """Return the block of a code."""
+        """Return the tables of a code of this family, which are filled when they are needed.
+
+        slots: the numbers of the code in which members of the family differ.
+        """
         alone = cache(partial(compiled_rows, code, self._target))
         layout = replace(
             self._layout,

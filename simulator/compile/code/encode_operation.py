@@ -131,7 +131,7 @@ def _dtype(resolved: ResolvedOperation) -> str:
 
 
 def _immediate(resolved: ResolvedOperation, place: Callable[[], str]) -> int:
-    """Return the bits of a scalar that is a number, else 0."""
+    """Return the bits of an operation's scalar if it is a number; 0 for another scalar or none."""
     scalar = next((s for s in resolved.sources if s.letter == "v"), None)
     if scalar is None or scalar.is_memory or scalar.is_counter:
         return 0
@@ -189,7 +189,7 @@ def type_bits(dtypes: Collection[str]) -> int:
 
 
 def _value_types(operand: ResolvedOperand) -> int:
-    """Return the dtypes that an operand's values may have, as bits."""
+    """Return the dtypes that an operand's values may have, as an integer with a bit for each."""
     if operand.buffer is not None:
         return type_bits([operand.buffer.dtype])
     paired = isinstance(operand.dsd, Fabin | Fabout) and operand.dsd.simd

@@ -193,7 +193,7 @@ class OperationRows:
         row[at.D_FIRST], row[at.D_LAST] = 0, self._code.words - 1
 
     def _complete(self, row: Row, operand: ResolvedOperand) -> None:
-        """Set the numbers of registers, FIFOs and counters."""
+        """Set what names a register, FIFO or counter in an operand's row."""
         if operand.register is not None:
             row[at.D_KIND] = at.REGISTER
             row[at.D_BASE] = self._encoder.register(operand.register)
@@ -225,7 +225,11 @@ class OperationRows:
             row[at.D_FACTOR + i] = factor * unit
 
     def _operands(self, resolved: ResolvedOperation) -> list[int]:
-        """Append the rows of destination, sources and scalar; -1 stands for nothing."""
+        """Append the operand rows of an operation; return their numbers.
+
+        They are those of destination, first and second source, and scalar; -1 stands for an operand
+        that is missing.
+        """
         if resolved.dest.letter == "v":
             return [-1, self.operand(resolved.sources[0]), -1, -1]
         rows = [

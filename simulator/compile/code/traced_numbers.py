@@ -48,7 +48,7 @@ class TracedNumber:
         self.value = value
 
     def _plus(self, other: object, factor: int, own_factor: int = 1) -> Any:
-        """Return the sum of both with factors."""
+        """Return own_factor * self + factor * other; NotImplemented if `other` is no number."""
         if isinstance(other, TracedNumber):
             constant, terms = other.form
             value = own_factor * self.value + factor * other.value
@@ -226,7 +226,7 @@ class NumberTrace:
 
 
 def _opposite(form: Form) -> Form:
-    """Return a form that is below 0 where the given one is not."""
+    """Return the form -form - 1, which is below 0 exactly where the given form is not."""
     return -form[0] - 1, tuple((slot, -n) for slot, n in form[1])
 
 

@@ -52,7 +52,10 @@ def _output_colors(code: ElementCode, queues: Collection[int]) -> set[str]:
 
 
 def _partners(program: Program, commanded: set[str]) -> set[str]:
-    """Return the colors that a swap lets take the wavelets of some colors."""
+    """Return the colors with a swap whose partner is one of `commanded`.
+
+    The swap lets them take the wavelets of the partner.
+    """
     ids = {color.id for color in program.colors if color.name in commanded}
     swapped = {route.color for route in program.routes if route.swap}
     return {color.name for color in program.colors if color.name in swapped and color.id ^ 1 in ids}
@@ -213,7 +216,11 @@ class Steering:
             self._change(changed, groups, used)
 
     def _change(self, route: Route, groups: Sequence[int], used: Sequence[int]) -> None:
-        """Append a row of what a reconfiguration writes into a router's state and ways."""
+        """Append a row of what a reconfiguration writes into a router.
+
+        It has columns of the router's state and, for each group, the masks of `way_masks`. groups:
+        by buffer, the rx ports (bits) that fill it; used: the port of each successor.
+        """
         row = np.zeros(at.C_WIDTH, dtype=np.int64)
         for column, value in self._settings(route).items():
             row[column] = value
@@ -237,7 +244,7 @@ class Steering:
         return numbers
 
     def _settings(self, route: Route) -> dict[int, int]:
-        """Return the columns of a router's state that a configuration sets."""
+        """Return the values that a route sets in a router's state, by column."""
         settings = {at.X_VALID: valid_positions(route)}
         if route.switch is not None:
             settings[at.X_POSITION] = settings[at.X_BEFORE] = route.switch.current

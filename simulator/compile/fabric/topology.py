@@ -70,7 +70,7 @@ def structure(program: Program, layouts: tuple[CodeLayout, ...]) -> Hashable:
 
 
 def _with_counts(network: FifoNetwork, program: Program) -> FifoNetwork:
-    """Return a network with as many words at its edges as a program has."""
+    """Return a copy of a network whose FIFOs at the border hold the words of a program's ports."""
     fifo = network.fifo.copy(order="K")
     ports: tuple[EdgeInput | EdgeOutput, ...] = (*program.edge_inputs, *program.edge_outputs)
     for port, fifos in zip(ports, (*network.edge_inputs, *network.edge_outputs), strict=True):
