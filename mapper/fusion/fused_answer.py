@@ -197,7 +197,8 @@ def _copy_loop_restrictions(tables: Sequence[CopyTable]) -> Iterator[Restriction
 
 
 def _reservation_restrictions(exchanged: ExchangedTensors) -> Iterator[Restriction]:
-    """Yield the tensors for which the search reserves more bits than each Einsum needs.
+    """Yield the restrictions that name tensors for which more bits are reserved than each Einsum
+    needs.
 
     They are seen through different windows in one shared tile, or in several widths.
     """

@@ -224,7 +224,11 @@ class GridMapspace:
     def _shifts(
         self, shares: tuple[Share, ...], tile: TimeTile | None, resident: frozenset[str]
     ) -> Iterator[tuple[tuple[str, Axis], ...]]:
-        """Yield the ways in which tiles of inputs go round rings."""
+        """Yield the ways in which tiles of inputs go round rings: these inputs, each with its axis.
+
+        None where the loop in time (`tile`) is over a variable that is not summed, where
+        constraints forbid shifts, or without a loop.
+        """
         constraints = self.constraints
         if tile is None or not constraints.allows("movement", "shift") or constraints.buffers == 1:
             return

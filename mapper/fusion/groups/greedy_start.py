@@ -126,7 +126,11 @@ class GreedyStart:
         return [mask for group in self._groups for mask in group.masks]
 
     def _start_unfused(self) -> None:
-        """Make each Einsum a group of its own; no group at all if an Einsum has no mapping."""
+        """Map all Einsums with nothing on chip, each a group of its own.
+
+        They are one group where parts of the workload cannot be searched apart. No group at all if
+        an Einsum has no mapping.
+        """
         count = len(self._boundaries)
         size = 1 if is_divisible(self._problem) else count
         groups: list[FusionGroup] = []

@@ -12,11 +12,11 @@ from tilewright.mapper.layout.schemes.tensor_shardings import ShardedTensor
 def device_layouts(layout: Layout) -> tuple[Layout, ...]:
     """Return the layout of each device's slice of the batch, all dimensions but the last joined.
 
-    `layout`: on a grid of devices, rows and columns, with dimension 0 alone over the devices. A
-    slice has as many of its indices as the device's cells; its shards are those of a runtime that
-    pads the two inner dimensions to tiles and knows rows and columns only. Where a device has one
-    index, each scalar stays in its row and column of units. Raises SpecError for another grid, and
-    for a device without data, with the devices that have some.
+    `layout`: on a grid of devices, rows and columns, with dimension 0, the batch, alone over the
+    devices. A slice has the indices of dimension 0 that are on the device. Its shards are those of
+    a runtime that pads the two inner dimensions to tiles and knows rows and columns only. Where a
+    device has one index, each scalar stays in its row and column of units. Raises SpecError for
+    another grid, and for a device without data, with the number of devices that have some.
     """
     devices, *rest = layout.grid
     if len(rest) != 2 or layout.collapse.groups[0] != (0,):
