@@ -103,7 +103,10 @@ class ConstrainedEinsum:
 
     @cached_property
     def _keepers(self) -> frozenset[str]:
-        """Memories below the outermost one whose rules depend on no other memory."""
+        """Memories below the outermost one whose rules depend on no other memory, on every path.
+
+        The rules of a memory with tensor_order_options depend on others.
+        """
         ordered = {c.component for c in self._collected() if c.kind == "tensor_order_options"}
         independent = []
         for memories in self._memories:

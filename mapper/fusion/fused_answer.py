@@ -197,10 +197,9 @@ def _copy_loop_restrictions(tables: Sequence[CopyTable]) -> Iterator[Restriction
 
 
 def _reservation_restrictions(exchanged: ExchangedTensors) -> Iterator[Restriction]:
-    """Yield the restrictions that name tensors for which more bits are reserved than each Einsum
-    needs.
+    """Yield the restrictions about tensors for which more bits are reserved than an Einsum needs.
 
-    They are seen through different windows in one shared tile, or in several widths.
+    Such tensors are seen through different windows in one shared tile, or in several widths.
     """
     tensors = exchanged.workload.tensors
     if exchanged.varied_windows and exchanged.shares_tiles:

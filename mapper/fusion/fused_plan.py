@@ -90,7 +90,7 @@ def plan_fused_search(
 
 
 def _paths_of(request: Request) -> list[list[EinsumPath]]:
-    """Return, per Einsum, the paths to its computes."""
+    """Return, per Einsum, the paths to its computes; TilewrightError if it has none enabled."""
     paths: list[list[EinsumPath]] = []
     for einsum in request.workload.einsums:
         request.budget.check_stop()

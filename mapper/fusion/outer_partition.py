@@ -191,7 +191,10 @@ def _einsum_partitions(request: Request, einsum: Einsum) -> list[OuterLoops]:
 
 
 def _outer_dims(request: Request, einsum: Einsum) -> list[_OuterDim]:
-    """Return the dimensions of the outer fanouts; UnsupportedFeature if paths differ in them."""
+    """Return the dimensions of the outer fanouts, which all ways to a compute must share.
+
+    UnsupportedFeature if they differ, beside a Network, or if lanes below have min_usage.
+    """
     flats = request.flat_archs(einsum)
     fanouts = {tuple((c.name, c.spatial) for c in outer_fanouts(flat)) for flat in flats}
     if len(fanouts) != 1 or any(_has_unmodelled_parts(flat) for flat in flats):

@@ -226,7 +226,10 @@ def _check_row(row: Sequence[Term], rank: int) -> None:
 
 
 def _disjoint_spans(intervals: Sequence[Interval], rank: int) -> list[Interval]:
-    """Return the intervals that are not empty, in order, with bounds from the front."""
+    """Return the intervals that are not empty, in order, with bounds from the front.
+
+    SpecError if two of them overlap.
+    """
     spans = sorted(_normalised(interval, rank) for interval in intervals)
     spans = [span for span in spans if span[0] < span[1]]
     for (_, end), (begin, _) in pairwise(spans):

@@ -269,8 +269,9 @@ def _interleavings(
 ) -> Iterator[tuple[Holder, ...]]:
     """Enumerate the orders in which memories outside the hierarchy may stand anywhere.
 
-    A pair of holders keeps the order of its memories unless one of the two memories has
-    force_memory_hierarchy_order false.
+    A pair of holders keeps the order of its memories if both hold the same tensor, or unless one of
+    the two memories has force_memory_hierarchy_order false. Within one memory the order obeys its
+    tensor_order_options.
     """
     level = {h: depth for depth, group in enumerate(groups) for h in group}
     free = {h: _may_leave_hierarchy([h], placement) for h in level}

@@ -413,7 +413,11 @@ def _metrics(ranges: FactRanges, most_lanes: tuple[tuple[str, str, int], ...]) -
 
 
 def _asks_for_one_best(options: SearchSettings) -> bool:
-    """Tell whether options ask for the least of one metric alone, without limits."""
+    """Tell whether options ask for the least of one metric of the whole workload, without limits.
+
+    False with other conventions than the default, a method, a budget, a memory limit, uneven tiles
+    or a front.
+    """
     plain = options.objective in COST_METRICS and options.conventions == "default"
     unlimited = options.budget is None and options.max_memory is None
     whole = options.einsum is None and options.method is None

@@ -44,9 +44,9 @@ class DesignPlace(NamedTuple):
 class FactRanges:
     """The numbers of a family of designs of one form.
 
-    `sizes`: rising bits of each memory in which designs differ; `fanouts`: the same of dimensions.
-    `energies`: least joules of each action. `groups`: energies that move in step. `watts`: all
-    designs leak at least so much.
+    `sizes`: ascending bits of each memory in which designs differ; `fanouts`: the same of
+    dimensions. `energies`: least joules of each action. `groups`: actions whose energies differ in
+    step, with the most joules above the least of each. `watts`: all designs leak at least so much.
     """
 
     sizes: Mapping[str, tuple[float, ...]]

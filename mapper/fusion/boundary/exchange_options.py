@@ -52,7 +52,7 @@ def memories_of_tensors(paths: Sequence[EinsumPath], deeper: bool) -> Mapping[st
 
 
 def _may_exchange(paths: Sequence[EinsumPath], tensor: str, memory: str) -> bool:
-    """Tell whether each Einsum that uses the tensor may keep it first in the memory.
+    """Tell whether two or more Einsums use the tensor and each may keep it first in the memory.
 
     Each must have a path to some compute on which no memory above must keep the tensor.
     """

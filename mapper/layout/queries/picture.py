@@ -157,7 +157,10 @@ class _Picture:
         return shown + (", …" if len(runs) > 1 else "")
 
     def _spans(self, cell: Cell, group: int) -> list[tuple[float, float]]:
-        """Return the parts of a cell's box with data along a group, from 0 to 1."""
+        """Return the parts of a cell's box with data along a group, as fractions from 0 to 1.
+
+        `group` counts from the last one (-1, -2); the whole box if the grid has fewer groups.
+        """
         if len(cell) < -group:
             return [(0.0, 1.0)]
         extent = self.layout.allocated_shape[group]

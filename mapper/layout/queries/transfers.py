@@ -331,7 +331,7 @@ def _patterns(source: Integers, destination: Integers) -> list[StridePattern]:
 
 
 def _runs(source: Integers, destination: Integers) -> Iterator[StridePattern]:
-    """Cut positions into runs of equal steps at both ends."""
+    """Cut positions into runs of equal steps at both ends, and yield each as one loop."""
     steps = np.stack([np.diff(source), np.diff(destination)])
     changes = np.flatnonzero(np.any(np.diff(steps, axis=1), axis=0)) + 1
     start = 0
@@ -347,7 +347,10 @@ def _runs(source: Integers, destination: Integers) -> Iterator[StridePattern]:
 
 
 def _folded(level: Sequence[StridePattern]) -> Iterator[StridePattern]:
-    """Join neighbouring patterns with equal inner loops and equal distances to one outer loop."""
+    """Yield the patterns, each run of them with equal loops and equal distances joined to one.
+
+    The joined pattern has one more loop, outermost, over the members of the run.
+    """
     start = 0
     while start < len(level):
         end = _end_of_fold(level, start)

@@ -44,7 +44,11 @@ def _tracked(reservation: Reservation) -> ReserveStep:
 def _reservations(
     program: TemplateProgram, memories: frozenset[str]
 ) -> list[tuple[int, Reservation]]:
-    """Return the reservations in `memories` with their slots, innermost first."""
+    """Return the reservations in `memories` with their slots, innermost first.
+
+    Left out are the slots in `deferred_slots`, whose bits are added once the lanes above them are
+    known.
+    """
     reservations = [
         (index, slot)
         for index, slot in enumerate(program.slot_sequence)

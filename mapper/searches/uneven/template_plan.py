@@ -189,10 +189,11 @@ def _tail_slot(slot: Slot, variable: str, *, keeps_all: bool) -> TailSlot | None
 def _tails(
     problem: Problem, slots: Sequence[Slot], timed: bool, pinned: set[str]
 ) -> tuple[tuple[Tail, ...], ...]:
-    """Return, per slot and variable, the slots below that can loop over the variable.
+    """Return, per slot and rank variable, how each slot below can loop over the variable.
 
-    Below lanes, where steps depend on more than the number of tiles, all tiles are candidates.
-    `timed`: steps count. `pinned`: variables with tile_shape rules.
+    Slots that cannot are left out. A temporal slot is "thin" if only the smallest tile of each
+    number of tiles is a candidate, and "all" where every tile is: below lanes over the variable if
+    `timed` (steps count), with even tiles, and for `pinned` variables (with tile_shape rules).
     """
     rows: list[tuple[Tail, ...]] = []
     for v in problem.einsum.bounds:

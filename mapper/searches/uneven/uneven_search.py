@@ -292,7 +292,7 @@ class UnevenRun:
         return least_bound
 
     def _break_ties(self) -> None:
-        """Among mappings of equal value take the least second metric."""
+        """Among mappings of equal value take the least second metric; edp has none."""
         best = self.best
         if best.mapping is None or self._kind == KINDS["edp"]:
             return
