@@ -89,6 +89,16 @@ ROWS = (
     Row("product, 16 x 16 tiles, f32, 64 x 64", (PRODUCT,), {"M": 1024, "K": 1024, "N": 1024}, 64,
         "wse3-sdk-sim", 32, "MeshGEMM on 720 x 720: over 0.7 of the peak of 1",
         {"x": "n", "y": "m", "tile": "k"}, persistent="Nothing", executions=2),
+    *(
+        Row(f"shifts, {tile} x {tile} tiles, f{bits}, {grid} x {grid}", (PRODUCT,),
+            {"M": tile * grid, "K": tile * grid, "N": tile * grid}, grid, "wse3-sdk-sim", bits,
+            "–", {"x": "n", "y": "m", "tile": "k", "movement": "shift"}, persistent="A | B",
+            executions=8 if grid < 32 else 2)
+        for bits, tile, grid in (
+            (32, 16, 8), (32, 16, 16), (32, 16, 32), (32, 16, 64), (32, 32, 8), (32, 32, 16),
+            (32, 44, 8), (16, 16, 8), (16, 32, 8), (16, 64, 8),
+        )
+    ),
 )  # fmt: skip
 
 

@@ -250,7 +250,11 @@ class _ElementProgram:
     # -- overlapped ------------------------------------------------------------------------
 
     def overlapped(self) -> None:
-        """Declare the tasks that start transfers, work meanwhile, and wait for several streams."""
+        """Declare the tasks that start transfers, work meanwhile, and wait for several streams.
+
+        The words of several streams go before the work: one stream that waits for it would hold up
+        the other one in all elements of the line.
+        """
         read = self.read
         passing = [tensor for tensor in read.streams if tensor.depth]
         start = self.code.task("start", entry=True)
@@ -266,6 +270,7 @@ class _ElementProgram:
             self._step(work, passing)
             self._send_at_end(work)
         if len(passing) > 1:
+            self.code.main_priority("low")
             self._joins(len(passing))
 
     def _send_at_end(self, work: TaskBuilder) -> None:
@@ -277,18 +282,15 @@ class _ElementProgram:
                 label = step.label(self.read.output.name)
                 work.op(self.operation(step), step.dest, *step.sources, label=label)
 
-    def _joins(self, streams: int) -> None:
-        """Declare the tasks that wait for all streams.
+    def _joins(self, transfers: int) -> None:
+        """Declare the tasks that wait for all transfers.
 
-        Task n waits for stream n + 1, then starts task n + 1; the last one starts the work. The
-        words of streams go before the work: one stream that waits for it would hold up the other
-        one in all elements of the line.
+        Task n waits for transfer n + 1, then starts task n + 1; the last one starts the work.
         """
-        self.code.main_priority("low")
-        for number in range(1, streams):
+        for number in range(1, transfers):
             join = self.code.task(_join_name(number), blocked=True)
             join.block(_join_name(number))
-            join.activate("work" if number == streams - 1 else _join_name(number + 1))
+            join.activate("work" if number == transfers - 1 else _join_name(number + 1))
 
     def _fetch(self, task: TaskBuilder, passing: Sequence[HeldTensor], slot: Index) -> None:
         """Start to receive the next tile of every stream; `work` runs when all have arrived."""

@@ -1,7 +1,7 @@
 """The tasks of an element whose tiles move on along rings (theory/grid.md §11).
 
 In each turn microthreads send the tile of the turn to the next element and receive the one of the
-next turn into the other buffer, during the work; the words go before the work.
+next turn into the other buffer, while the main thread of the element works on the tile or waits.
 """
 
 from __future__ import annotations
@@ -74,10 +74,13 @@ def start_shifts(task: TaskBuilder, read: SpaceTime, slot: str, other: str, join
 
 
 def _transfers(read: SpaceTime, slot: Index, other: Index) -> Iterator[Transfer]:
-    for tensor in read.shifted:
-        name, move = tensor.name, move_of(read.dtype_of(tensor.name))
-        yield Transfer(move, _buffer(tensor, other), Ref(f"{name}_before"), f"receive {name}")
-        yield Transfer(move, Ref(f"{name}_next"), _buffer(tensor, slot), f"send {name}")
+    moves = [(tensor, move_of(read.dtype_of(tensor.name))) for tensor in read.shifted]
+    for tensor, move in moves:
+        sent = Ref(f"{tensor.name}_next")
+        yield Transfer(move, sent, _buffer(tensor, slot), f"send {tensor.name}")
+    for tensor, move in moves:
+        received = Ref(f"{tensor.name}_before")
+        yield Transfer(move, _buffer(tensor, other), received, f"receive {tensor.name}")
 
 
 def _buffer(tensor: HeldTensor, slot: Index) -> Ref:
