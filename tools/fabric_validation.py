@@ -374,9 +374,9 @@ def ring_rows() -> list[Row]:
 
 
 def ring_operations(elements: int, words: int) -> int:
-    """Words that an element of the ring's program handles, one a cycle."""
+    """Words that an inner element of the ring's program handles, one a cycle."""
     chunk = words // elements
-    return elements * chunk + 2 * (elements - 1) * chunk
+    return elements * chunk + (elements - 1) * chunk + 2 * chunk
 
 
 def spada_rows() -> list[Row]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -25,9 +26,10 @@ from tilewright.mapper.mapping import mapping as nodes_of
 from tilewright.mapper.mapping.mapping import Compute, Node, Spatial, Storage, Temporal
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.mapper.workload.workload_loading import load_workload
+from tilewright.simulator.examples.ring_all_reduce import ring_all_reduce
 from tilewright.simulator.execution.execution import grid_path
 from tilewright.simulator.isa.machine_errors import ProgramError
-from tilewright.simulator.lowering.cycle_bound import lower_bound, sums_cycles
+from tilewright.simulator.lowering.cycle_bound import line_costs, lower_bound, sums_cycles
 from tilewright.simulator.lowering.plan import Plan, plan_of, program_of
 from tilewright.simulator.profiles.profile import load_profile
 from tilewright.simulator.run.machine import Machine
@@ -44,6 +46,9 @@ UNEVEN = ((500, 32), (500, 7), (100, 30), (67, 8))
 LENGTHS = (4, 8, 16, 32, 64, 128, 256, 512)
 WORDS = (1, 16, 64, 256, 1024, 4096)
 SIDES = ((4, 4), (8, 8), (16, 16), (32, 32), (16, 4))
+SHARED = ((4, 16), (4, 1024), (8, 256), (16, 256), (16, 4096), (64, 64), (64, 1024), (64, 4096))
+"""(elements, words) of all-reduces."""
+MACHINES = ("wse2-sdk-sim", "wse3-sdk-sim")
 RAMP = 5
 """2 T_R + 1 of the published forms."""
 
@@ -230,6 +235,31 @@ def grid_rows(sides: Iterable[tuple[int, int]] = SIDES) -> Iterator[str]:
             yield f"| {columns} × {rows} | {words:,} | {shown} | {best} |"
 
 
+def shared_rows() -> Iterator[str]:
+    """Return rows of all-reduces: the ring's program, and reductions with a multicast behind."""
+    for machine, (elements, words) in product(MACHINES, SHARED):
+        profile, size = load_profile(machine), Size(elements, 1, words)
+        ring = Machine(ring_all_reduce(elements, words), profile).cycles()
+        found = [shared_cycles(size, scheme, machine) for scheme in ("chain", "auto")]
+        least = min(ring, *found)
+        names = zip(("ring", "`chain`", "`auto`"), (ring, *found), strict=True)
+        best = ", ".join(name for name, value in names if value == least)
+        yield (
+            f"| {machine[:4]} | {elements} | {words:,} | {ring:,} | {found[0]:,} | {found[1]:,} | "
+            f"{best} |"
+        )
+
+
+def shared_cycles(size: Size, scheme: str, machine: str) -> int:
+    """Return the cycles of a reduction and its multicast, behind the copy of the first vector."""
+    profile = load_profile(machine)
+    line = reduction_scheme(scheme).line_for(size.words, line_costs(profile))
+    both = (plan(size, f"all_reduce({line})", stays=True),
+            plan(Size(1, 1, size.words), "chain", stays=True))  # fmt: skip
+    whole, copy = (Machine(program_of(one), profile).cycles() for one in both)
+    return whole - copy
+
+
 def page() -> str:
     """Return the text of the page."""
     template = Template(TEMPLATE.read_text(encoding="utf-8"), undefined=StrictUndefined)
@@ -249,6 +279,7 @@ def page() -> str:
         most_above=f"{max(found.by_published for found in lines if found.size.columns >= 64):.2f}",
         grids=list(grid_rows()),
         schemes=GRID_SCHEMES,
+        shared=list(shared_rows()),
     )
 
 

@@ -125,10 +125,11 @@ def test_forms_between_the_sampled_sizes(validation: ModuleType) -> None:
     assert all(abs(r.error) < 0.05 for r in rows)
 
 
-def test_the_ring_handles_half_as_many_words_again_as_its_form(validation: ModuleType) -> None:
+def test_the_ring_takes_little_more_than_a_cycle_for_each_word(validation: ModuleType) -> None:
+    """The rest are launches, and words of both directions that wait for each other."""
     for row, (elements, words) in zip(validation.ring_rows(), validation.RINGS, strict=True):
         handled = validation.ring_operations(elements, words)
-        assert handled < row.simulated < 1.1 * handled + 30 * elements
+        assert handled < row.simulated < 1.3 * handled
 
 
 def test_forms_of_the_table(validation: ModuleType, shared_data: Path) -> None:
