@@ -50,10 +50,10 @@ class DesignFiles:
     options: Mapping[str, Any]
 
     def range(self, point: Point, family: Sequence[FamilyKnob]) -> DesignRange:
-        """Return the designs that are like `point` but for some knobs, for one search of all.
+        """Return the designs that differ from `point` in some knobs only: one search answers all.
 
-        family: these knobs. The search is done with the greatest value of each. Raises
-        TilewrightError for a design that the files do not allow.
+        family: these knobs, with all their values. The search is done with the greatest value of
+        each. Raises TilewrightError for a design that the files do not allow.
         """
         from tilewright.mapper.fronts.designs.design_fronts import DesignRange
         from tilewright.mapper.searches.request import request_of

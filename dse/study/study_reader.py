@@ -140,9 +140,10 @@ class StudyReader:
             self._check_finite(inner, (*path, key))
 
     def _check_name(self, name: str) -> None:
-        """A run directory is called after the study: its name must not lead anywhere else.
+        """Check that the name of a study can be the name of its run directory.
 
-        Raises SpecError.
+        It has letters, digits, `_`, `-` and `.` only, and leads to no other folder. Raises
+        SpecError.
         """
         if not _NAME.fullmatch(name):
             raise SpecError(

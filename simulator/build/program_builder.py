@@ -78,7 +78,7 @@ class ProgramBuilder:
     def written_code(self, code: ElementCode) -> None:
         """Declare a class of elements whose program was built before.
 
-        Raises ProgramError for something else.
+        Raises ProgramError if `code` is no ElementCode.
         """
         if not isinstance(code, ElementCode):
             raise ProgramError(
@@ -167,9 +167,9 @@ class ProgramBuilder:
         self._routes.append(new_record(Route, f"route of color {color}", *values, **properties))
 
     def edge_input(self, port: EdgeInput) -> None:
-        """Add streams of wavelets that enter at the border of the grid.
+        """Add an edge input: streams of wavelets that enter at the border of the grid.
 
-        Raises ProgramError for something else.
+        Raises ProgramError if `port` is no EdgeInput.
         """
         self._edge_inputs.append(_checked_port(port, EdgeInput))
 
@@ -200,9 +200,9 @@ class ProgramBuilder:
 
 
 def _checked_port(port: P, kind: type[P]) -> P:
-    """Return an edge port, which must be of a kind.
+    """Return an edge port as it is.
 
-    Raises ProgramError for something else.
+    Raises ProgramError if it is not of the type `kind`.
     """
     if not isinstance(port, kind):
         raise ProgramError(

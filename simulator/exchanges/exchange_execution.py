@@ -144,7 +144,11 @@ def _programs(
 
 @dataclass(frozen=True, slots=True)
 class _ProgramRun:
-    """What the programs of an exchange counted, and the needed parts behind them."""
+    """What the programs of an exchange counted, and the parts that they have made.
+
+    `parts`: (rows, columns, extents) what the elements need. `reads`, `writes`: number of values in
+    memories; `hops`: words times links.
+    """
 
     parts: AnyArray
     cycles: int
@@ -159,7 +163,10 @@ def _run(
     exchange: HaloExchange | Reshard,
     held: AnyArray,
 ) -> _ProgramRun:
-    """Run the programs one after the other on the same memories."""
+    """Run the programs of an exchange one after the other on the same memories.
+
+    held: (rows, columns, extents) what the elements have before.
+    """
     needed = np.zeros((exchange.rows, exchange.columns, *exchange.needed.extents), held.dtype)
     cycles = reads = writes = hops = 0
     for phase in programs:

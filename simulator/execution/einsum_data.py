@@ -114,7 +114,11 @@ class EinsumData:
 
 @dataclass(frozen=True, slots=True)
 class _EinsumResult:
-    """The exact output; `error`: by how much a computation may differ, from its additions."""
+    """The exact output, and by how much a computation may differ from it.
+
+    `value`: the output. `error`: function from the number of additions that a value goes through
+    (None: not known) to the greatest differences, in the shape of the output.
+    """
 
     value: Floats
     error: Callable[[int | None], Floats]
@@ -208,7 +212,7 @@ def _product_and_scale(einsum: Einsum, operands: Mapping[str, AnyArray]) -> tupl
 
 
 def _blocks(einsum: Einsum, operands: Mapping[str, AnyArray]) -> Iterator[Mapping[str, AnyArray]]:
-    """Yield operands cut along the first rank of the largest one, to need less memory.
+    """Yield operands cut along the first rank of the largest one, to stay in caches.
 
     The output has this rank, too. Small operands, or those that cannot be cut so, are one part.
     """

@@ -165,7 +165,10 @@ def _check_operands(resolved: ResolvedOperation, counts: Counts, place: str) -> 
 
 
 def _check_index(resolved: ResolvedOperation, place: str) -> None:
-    """Refuse an index that is no u16, or that overwrites half of a float."""
+    """Refuse an index that is no u16, is odd for values of two words, or goes into f32 wavelets.
+
+    An output queue puts the index into the upper 16 bits of each wavelet, which f32 values need.
+    """
     index = resolved.source.index
     constant = index.constant if index is not None and not index.terms else 0
     if not 0 <= constant <= 0xFFFF:

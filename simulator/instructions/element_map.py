@@ -270,7 +270,10 @@ def _registers(instruction: Map, code: ElementCode, task: str) -> RegisterUse:
 
 
 class _CounterOperand(NamedTuple):
-    """An operand and the counter of its value; no counter stands for no output."""
+    """A counter of a map's body, and the operand whose values it takes or gives.
+
+    `counter`: None stands for a map without output.
+    """
 
     counter: str | None
     operand: ResolvedOperand

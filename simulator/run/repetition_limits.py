@@ -106,9 +106,9 @@ def _of_counters(state: MachineState, store: at.Table, states: States) -> int:  
 
 
 def _of_operations(state: MachineState, store: at.Table, states: States) -> int:
-    """Return how often the operations that run can do as many values again.
+    """Return how often the operations that run can do as many values again as between the states.
 
-    None of them may have begun since the first state.
+    0 if one of them has begun since the first state; NEVER (no limit) if none has done a value.
     """
     change = states.change("left")
     going = np.flatnonzero(change)

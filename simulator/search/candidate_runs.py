@@ -107,7 +107,10 @@ class CandidateRuns:
         return self.candidates.simulated_value(choice, partial(self._is_unwanted, energy))
 
     def _is_unwanted(self, energy: Callable[[], float], cycles: int) -> bool:
-        """Return whether a run of an energy without leakage (J) and of at least `cycles` ends."""
+        """Return whether a run is to end: it cannot be the best any more, or the time is over.
+
+        `energy`: gives its energy without leakage (J); `cycles`: that it takes at least.
+        """
         return self.is_over or self.candidates.value_of(cycles, energy()) >= self.value
 
     def _is_long(self, choice: GridChoice) -> bool:

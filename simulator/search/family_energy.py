@@ -106,7 +106,10 @@ class FamilyEnergy:
         return energy + results * self._price(grid.host.name, tensor, "write")
 
     def _sum_hops(self, tiles: FamilyTiles, reduction: str | None) -> float:
-        """Return the links that sums and results cross, words times links."""
+        """Return a lower bound of the words times links of sums and results on their way.
+
+        reduction: scheme of the mappings; None for any.
+        """
         columns, rows = tiles.elements
         across, down = tiles.groups
         groups = (columns // across) * (rows // down)

@@ -95,9 +95,10 @@ def map_on_grid(
     """Return the best mapping of a workload on the grid of an architecture.
 
     Each tensor that one Einsum computes for another goes through the memory outside, or stays in
-    the elements where both have it alike; the search tries both. `on_progress`: called with
-    (executed, best value, bound) before the first execution and after each round. Raises
-    NoFeasibleMapping, with the reasons, if an Einsum fits no element.
+    the elements; the search tries both. If the next Einsum needs parts of it in other elements, a
+    program of the machine moves copies. `on_progress`: called with (executed, best value, bound)
+    before the first execution and after each round. Raises NoFeasibleMapping, with the reasons, if
+    an Einsum fits no element.
     """
     request, start = request or GridRequest(), time.perf_counter()
     exchanges = request.objective != "edp"

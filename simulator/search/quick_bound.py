@@ -44,9 +44,10 @@ from tilewright.simulator.search.family_energy import BorderWords, FamilyEnergy
 class _Stream:
     """The longest border stream of an input.
 
-    `lines`: whether it serves a row, a column or the whole grid. `values`: of a tile; `words`: of
-    the stream; `entered`: words of all streams of the input. `way`, `way_to_group`: cycles of a
-    word from the border to the last element, and to the first one of its group.
+    `access`: of the input. `lines`: whether it serves a row, a column or the whole grid. `values`:
+    of a tile; `words`: of the stream; `entered`: words of all streams of the input. `way`,
+    `way_to_group`: cycles of a word from the border to the last element, and to the first one of
+    its group.
     """
 
     access: TensorAccess

@@ -54,7 +54,10 @@ class _QueueOperand(NamedTuple):
 
 
 class _TraceSpan(NamedTuple):
-    """What an element does for some cycles; of several things the one of least rank is shown."""
+    """What an element does for some cycles; of several things the one of least rank is shown.
+
+    `start`, `end`: cycles; `line`: text that the viewer shows.
+    """
 
     rank: int
     start: int
@@ -142,7 +145,10 @@ def _stall(
 def _streams(
     program: Program, code: ElementCode
 ) -> dict[tuple[str, str, str], tuple[_QueueOperand | None, _QueueOperand | None]]:
-    """Return the (first source, destination) that is a queue, of each operation of a code."""
+    """Return by (task, operation, label) the first source and the destination of an operation.
+
+    None stands for one that is no queue.
+    """
     colors = {color.name: color.id for color in program.colors}
     bound = {("in", queue.id): colors[queue.color] for queue in code.input_queues}
     bound |= {("out", queue.id): colors[queue.color] for queue in code.output_queues}
