@@ -176,7 +176,8 @@ def _function(kernel: Kernel) -> Callable[..., Any]:
 def _caller(kernel: Kernel, address: int) -> Callable[..., Any]:
     """Return a function that calls the machine code at `address`.
 
-    It holds the interpreter's lock, except for a LongKernel.
+    It holds the interpreter's lock, except for a LongKernel. It raises for an array of another
+    type, rank or order in memory than the kernel's, and RuntimeError if the kernel fails.
     """
     types = kernel.word_types()
     make = ctypes.CFUNCTYPE if kernel.is_long else ctypes.PYFUNCTYPE

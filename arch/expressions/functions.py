@@ -36,7 +36,8 @@ CONSTANTS: dict[str, object] = {
 def _numeric(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function of numbers as expressions call it: types checked, results limited in size.
 
-    Errors of the domain, such as sqrt(-1), are left to the caller.
+    It raises EvaluationError for an argument that is no number; errors of the domain, such as
+    sqrt(-1), are left to the caller.
     """
 
     def apply(_: Steps, *values: Any) -> Any:
@@ -87,7 +88,10 @@ def _before(name: str, left: Any, right: Any) -> bool:
 
 
 def _sum(steps: Steps, first: Any, *others: Any) -> Any:
-    """Return the sum of a list, plus a start if one is given, or the sum of all numbers given."""
+    """Return the sum of a list, plus a start if one is given, or the sum of all numbers given.
+
+    EvaluationError for a value that is no number.
+    """
     if is_number(first) or isinstance(first, Algebra):
         total, values = first, list(others)
     else:
@@ -204,8 +208,9 @@ def _enumerated(steps: Steps, values: Any) -> tuple[tuple[int, Any], ...]:
 
 
 def _counted(function: Callable[..., int], bits: Callable[..., float]) -> Callable[..., Any]:
-    """Return a function of whole numbers that is refused where its result would be too long.
+    """Return a function of whole numbers that refuses numbers and results that are too long.
 
+    It raises EvaluationError above MAX_BITS, both for an argument and for the bits of a result.
     `bits`: returns about how many bits the result has.
     """
 

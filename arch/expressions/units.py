@@ -96,6 +96,6 @@ def is_bit_rate(value: object) -> bool:
 
 
 def unknown_unit(text: str) -> str | None:
-    """Return what stands behind the number where a text is one number and an unknown word."""
+    """Return the word behind the number of a text such as "8 kBit" if it is no unit, else None."""
     match = _UNKNOWN.fullmatch(text)
     return match[1] if match is not None and match[1] not in UNITS else None

@@ -89,7 +89,10 @@ class Composer:
         return Document(self.lines.file, value, root, self.marks)
 
     def _tree(self, parser: Any, event: Any) -> object:
-        """Build the value that starts with `event`, iteratively."""
+        """Build the value that starts with `event`, iteratively.
+
+        SpecError if it is nested too deep.
+        """
         stack: list[_Open] = []
         while True:
             value: object
@@ -177,7 +180,10 @@ class Composer:
             raise SpecError(str(error), where=self._mark(event).where(), value=text) from None
 
     def _include(self, text: str, event: Any) -> object:
-        """Resolve `<number>.<key>.<key>`, the text that a template's include() stands for."""
+        """Resolve `<number>.<key>.<key>`, the text that a template's include() stands for.
+
+        SpecError if no included file has that number, or the file lacks a key.
+        """
         number, *keys = text.split(".")
         document = self.included.get(int(number)) if number.isdigit() else None
         if document is None:

@@ -125,7 +125,10 @@ class _File:
         self.number = session.add(name, text, None)
 
     def render(self, variables: dict[str, object]) -> str:
-        """Return the rendered text with its line markers still in it."""
+        """Return the rendered text with its line markers still in it.
+
+        SpecError if files include each other too deep, or the template fails.
+        """
         session = self.session
         if session.depth >= MAX_INCLUDE_DEPTH:
             raise SpecError(

@@ -340,7 +340,10 @@ def _sum(left: LatencyPiece, right: LatencyPiece) -> LatencyPiece:
 
 
 def _joined(pieces: Iterable[LatencyPiece]) -> _LinearPieces:
-    """Return the maximum of some pieces, without terms of 0 and pieces never above another one."""
+    """Return the maximum of some pieces, without terms of 0 and pieces never above another one.
+
+    EvaluationError if more than _MAX_PIECES are left.
+    """
     undominated: list[LatencyPiece] = []
     for piece in pieces:
         clean = LatencyPiece(tuple(t for t in piece.terms if t[1] != 0), piece.constant)

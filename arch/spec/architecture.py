@@ -193,7 +193,11 @@ def _cost_tables(document: Document, spec: ArchSpec) -> tuple[Estimator, ...]:
 def _variables(
     document: Document, top: dict[str, object], spec: ArchSpec, overrides: Mapping[str, object]
 ) -> tuple[dict[str, object], dict[str, Where]]:
-    """Join the file's two blocks of variables; those of `arch` hide those of the top level."""
+    """Join the file's two blocks of variables; those of `arch` hide those of the top level.
+
+    Return (values, places in the file), both by name. `overrides`: values that replace those of the
+    file. SpecError if the block at the top level is no mapping.
+    """
     values: dict[str, object] = {}
     places: dict[str, Where] = {}
     outer = top.get("variables")

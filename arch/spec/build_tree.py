@@ -36,7 +36,10 @@ def build_tree(
 def _nodes(
     document: Document, path: DocPath, items: object, known: Mapping[DocPath, Node]
 ) -> Iterator[Node]:
-    """Build the nodes of a list; lists inside it (from includes) are taken as part of it."""
+    """Build the nodes of a list; lists inside it (from includes) are taken as part of it.
+
+    SpecError if it is no list. `known`: nodes already built, by path; they are taken as they are.
+    """
     if not isinstance(items, list):
         raise SpecError(
             "nodes must be a list",

@@ -117,7 +117,10 @@ class Existence:
         return None
 
     def _share_lanes(self, problem: Problem) -> None:
-        """Give a problem the spatial choices found for an earlier one with the same dimensions."""
+        """Give a problem the spatial choices found for an earlier one with the same dimensions.
+
+        UnsupportedFeature if a dimension has too many choices of lanes.
+        """
         dims = tuple((component.name, component.spatial) for component in problem.components)
         for dim in (dim for component in problem.components for dim in component.spatial):
             counts = (

@@ -112,7 +112,7 @@ class _WorkloadConflict:
         self._unknown: set[Active] = set()
 
     def _conflict(self) -> Conflict | None:
-        """Return the smallest set of conflicting constraints.
+        """Return the smallest set of conflicting constraints; None if there is none.
 
         First the `may_keep` rules of finite memories are kept, because searches without them take
         long. A conflict found so that is one without these rules, too, is the smallest.

@@ -113,7 +113,8 @@ def _certificate(result: SearchResult, value: float) -> SearchCertificate:
 def _check_front(result: SearchResult, memories: tuple[str, ...]) -> None:
     """Raise TilewrightError if the front lacks a metric that the answer depends on.
 
-    `memories`: names of those whose size changes; the front needs the bits in use of each.
+    UnsupportedFeature for other objectives than energy, latency and edp. `memories`: names of those
+    whose size changes; the front needs the bits in use of each.
     """
     objective, front = result.certificate.objective, result.front_proof
     costs = ("energy", "latency") if objective == "edp" else (objective,)

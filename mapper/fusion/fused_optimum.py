@@ -172,7 +172,10 @@ class FusedOptimizer:
         return report
 
     def _least_energy(self, budget: Budget, report: Report, by_cost: bool = False) -> FusedOptimum:
-        """Return the mapping of least energy; `by_cost`: placements are searched in groups."""
+        """Return the mapping of least energy; it is searched once and kept.
+
+        `by_cost`: placements of an Einsum are searched in groups, the cheapest first.
+        """
         if self._seed is None or self._seed.result.exhausted:
             plan = self._plan.seed or self._plan
             value = OBJECTIVE_VALUES["energy"]

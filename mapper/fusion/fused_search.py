@@ -124,7 +124,11 @@ def _kind_of(value: float, lower_bound: float) -> Literal["optimal", "bounded"]:
 
 
 def _search_whole(request: Request) -> SearchResult:
-    """Search fused mappings of a request whose outermost memory is not partitioned."""
+    """Search fused mappings of a request whose outermost memory is not partitioned.
+
+    NoMappingInBudget if the budget ends before the first mapping; other errors as `_no_mapping`
+    says.
+    """
     began = time.monotonic()
     try:
         plan = _plan_request(request)

@@ -71,7 +71,10 @@ def grid_of(flat: FlatArch) -> Grid:
 
 
 def _fanout_level(flat: FlatArch) -> int:
-    """Return the position of the one component with a fanout, of one or two dimensions."""
+    """Return the position of the one component with a fanout, of one or two dimensions.
+
+    InfeasibleMapping if there is not exactly one.
+    """
     levels = [level for level, component in enumerate(flat.components) if component.spatial]
     if len(levels) != 1 or len(flat.components[levels[0]].spatial) > 2:
         raise InfeasibleMapping(

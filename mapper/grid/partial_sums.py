@@ -50,7 +50,7 @@ class PartialSums:
 
     @property
     def snake(self) -> Snake | None:
-        """The one chain through each group, if sums do not run along the axes."""
+        """The one chain through each group, if sums run along a snake; None if along the axes."""
         return Snake(self.group_columns, self.group_rows) if self.order == "snake" else None
 
     @property

@@ -490,7 +490,10 @@ def _check_buffers(read: SpaceTime) -> None:
 
 
 def _check_shifts(read: SpaceTime) -> None:
-    """Check that tiles which move on along rings meet those that they are worked on with."""
+    """Raise InfeasibleMapping unless tiles that move along rings meet those that they work with.
+
+    Only inputs may shift.
+    """
     if not read.shifted and read.output.shift is None:
         return
     if read.output.shift is not None:
@@ -538,7 +541,11 @@ def _check_shift(read: SpaceTime, tensor: HeldTensor) -> None:
 
 
 def _check_beside_shifts(read: SpaceTime, tensor: HeldTensor) -> None:
-    """Check an input that does not shift, of which an element needs another part in each turn."""
+    """Raise InfeasibleMapping unless an input that does not shift serves each turn of the shifts.
+
+    It must be persistent and whole in the elements, and the variable of the shift alone in one
+    index.
+    """
     name, variable = tensor.name, read.time[0].variable
     if tensor.depth or not tensor.resident or name in read.staying:
         raise _refusal(

@@ -185,7 +185,7 @@ class _MapReader:
         self.tokens = [(m.group(m.lastindex or 0), m.start()) for m in _TOKEN.finditer(text)]
 
     def whole(self, rank: int | None) -> AffineMap:
-        """Read the map to the end of the text.
+        """Read the map to the end of the text; SpecError if it is no affine map.
 
         `rank`: dimensions that it must have; None: the text lists them.
         """

@@ -146,7 +146,8 @@ def device_mesh(mesh: Sequence[int], chip: Sequence[int]) -> GridMap:
     `mesh`: devices along each dimension of the virtual grid; `chip`: units of a device, for the
     last dimensions. The virtual grid has mesh[i] * chip[i] cells along dimension i (leading
     dimensions that a chip does not have: mesh[i]). Units are (device, *chip), devices row-major.
-    Example: mesh (1, 2), chip (8, 8): cell (2, 10) is unit (1, 2, 2).
+    Example: mesh (1, 2), chip (8, 8): cell (2, 10) is unit (1, 2, 2). Raises SpecError for a mesh
+    of fewer dimensions than a device.
     """
     lead = len(mesh) - len(chip)
     if lead < 0:

@@ -116,7 +116,10 @@ def _sizes(counts: EinsumCounts) -> dict[str, float]:
 
 
 def _check_einsums(paths: tuple[Path, ...], workload: Workload) -> None:
-    """Check that each Einsum has one path, after its producers, with known tensors."""
+    """Raise MappingError unless each Einsum has one path, after its producers.
+
+    Also for a path with an unknown tensor.
+    """
     names = [einsum.name for einsum in workload.einsums]
     remaining, unwritten = set(names), {t.tensor for e in workload.einsums for t in e.outputs}
     for path in paths:
@@ -139,7 +142,7 @@ def _check_einsums(paths: tuple[Path, ...], workload: Workload) -> None:
 
 
 def _check_name(path: Path, names: list[str], remaining: set[str]) -> None:
-    """Check that a branch names an Einsum of the workload that no branch before it names.
+    """Raise MappingError unless a branch names an Einsum of the workload not named before.
 
     `names`: all Einsums; `remaining`: those not named yet.
     """
@@ -161,7 +164,7 @@ def _check_name(path: Path, names: list[str], remaining: set[str]) -> None:
 
 
 def _check_order(path: Path, einsum: Einsum, unwritten: set[str]) -> None:
-    """Check that the Einsum of a branch reads no tensor that it or a later branch writes.
+    """Raise MappingError if a branch's Einsum reads a tensor that it or a later branch writes.
 
     `unwritten`: the tensors that these branches write.
     """

@@ -24,7 +24,7 @@ def offsets_add(einsum: Einsum) -> Einsum:
     """Return the Einsum with tiles that begin at position 0, as accelforge 1.0.467 counts them.
 
     A constant in an index then makes tiles larger: a tile of `m + 2` has two positions more than a
-    tile of `m`.
+    tile of `m`. WorkloadError for a tensor without a rank.
     """
     for access in einsum.accesses:
         if not access.projection:

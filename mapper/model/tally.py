@@ -140,7 +140,10 @@ def _used_instances(
 
 
 def _check_holders(path: Path, view: EinsumView) -> None:
-    """Check the holders of each tensor: known, none twice, in hierarchy order, no Toll on top."""
+    """Raise MappingError unless each tensor has known holders, none twice, in hierarchy order.
+
+    A Toll on top is an error, too.
+    """
     seen: dict[str, list[str]] = {name: [] for name in view.tensors}
     for place, step in enumerate(path.steps):
         if not isinstance(step, Hold):
@@ -188,7 +191,10 @@ def _check_holder(place: int, holders_above: list[str], path: Path, view: Einsum
 
 
 def _check_kind(step: Hold, path: Path, view: EinsumView, where: Where | None) -> None:
-    """Check that a Storage names a Memory and a Toll a Toll, as in accelforge 1.0.467."""
+    """Raise MappingError unless a Storage names a Memory and a Toll a Toll.
+
+    So does accelforge 1.0.467.
+    """
     toll = isinstance(view.component(step.component), Toll)
     if step.toll == toll:
         return

@@ -104,7 +104,10 @@ def with_uneven_alone(
 def _better_mixed(
     request: Request, fused: SearchResult, better: SearchResult, gains: Gains
 ) -> SearchResult | None:
-    """Return `fused` with the uneven Einsums that stand alone, if that beats `better`."""
+    """Return `fused` with the uneven Einsums that stand alone, if that beats `better`.
+
+    Else None.
+    """
     mixed = _mixed(request, fused, gains)
     if mixed is None:
         return None

@@ -132,7 +132,7 @@ class Request:
     def uneven_variables(self, einsum: Einsum) -> frozenset[str]:
         """Return the rank variables of an Einsum that may have a loop with a smaller last tile.
 
-        None for a copy Einsum. The option "all" means all variables; under accelforge only those
+        Empty for a copy Einsum. The option "all" means all variables; under accelforge only those
         that stand in no sum of an index (theory/imperfect.md §6).
         """
         from tilewright.mapper.model.conventions import conventions_called

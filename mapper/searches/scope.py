@@ -112,7 +112,7 @@ def _tile_restrictions(spaces: Sequence[Mapspace]) -> Restrictions:
 def _spatial_restrictions(space: Mapspace) -> Sequence[Restriction]:
     """Return the restrictions on where spatial loops stand in the mappings of one mapspace.
 
-    None where standing lower could not make a tile smaller.
+    Empty where standing lower could not make a tile smaller.
     """
     if any(isinstance(component, Network) for component in space.flat.components):
         in_file_order = space.problem.conventions.spatial_loops_in_file_order

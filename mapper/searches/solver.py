@@ -122,8 +122,8 @@ class EinsumSolver:
     def mapspaces(self, einsum: Einsum) -> list[tuple[Hashable, Mapspace]]:
         """Return pairs (key, mapspace), one per Compute that can do an Einsum.
 
-        Equal keys: the problems differ in names only. None: nothing to compare, as in a workload
-        of one Einsum. Raises InfeasibleMapping if no Compute can do it.
+        Problems with equal keys differ in names only; in a workload of one Einsum all keys are
+        None. Raises InfeasibleMapping if no Compute can do it.
         """
         if einsum.name not in self._spaces:
             backed = self._backed(einsum)

@@ -138,7 +138,7 @@ def _groups_above(
     """Group the choices of a dimension that stands above holders of outer memories.
 
     `holders_below`: their numbers. Only one lane is left where one of them is among adjacent
-    holders.
+    holders. UnsupportedFeature if the dimension may loop over an uneven variable.
     """
     adjacent = {
         i

@@ -144,7 +144,10 @@ def _exchange_violations(
 
 
 def _violation_at(exchange: _Handover, depth: int) -> Violation | None:
-    """Return what is wrong with pairs of points that differ first in the loop at `depth`."""
+    """Return what is wrong with pairs of points that differ first in the loop at `depth`.
+
+    None if nothing is.
+    """
     writer_loop, reader_loop = exchange.writer.loops[depth], exchange.reader.loops[depth]
     reader_bound = exchange.reader_bounds.get(reader_loop.variable, 1)
     turns = _turns_at(exchange, depth)

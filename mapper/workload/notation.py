@@ -86,7 +86,10 @@ def parse_einsum(text: str, where: Where | None = None) -> ParsedEinsum:
 
 
 def _inputs(side: str, where: Where | None) -> tuple[list[ParsedAccess], str]:
-    """Return the different inputs, and the text with `_0`, `_1`, … in their places."""
+    """Return the different inputs, and the text with `_0`, `_1`, … in their places.
+
+    WorkloadError if such a name stands there already.
+    """
     inputs: list[ParsedAccess] = []
     if _NUMBERED.search(side):
         raise _bad("a name of a tensor needs its indices", side.strip(), where)
@@ -109,7 +112,8 @@ def _reduced(
 ) -> Formula:
     """Return a formula that says how it is joined over the variables that the output lacks.
 
-    A product of tensors is summed, as in any Einsum; other formulas have to say it themselves.
+    A product of tensors is summed, as in any Einsum; other formulas have to say it themselves, else
+    WorkloadError.
     """
     kept = {name for _, form in output.projection for name, _ in form.terms}
     read = {name for access in inputs for _, form in access.projection for name, _ in form.terms}

@@ -81,7 +81,10 @@ def _comparisons(node: ast.expr) -> list[Affine]:
 
 
 def _comparison(left: LinearForm, operator: ast.cmpop, right: LinearForm) -> list[Affine]:
-    """Return affine forms that are all at most 0 just if `left operator right` holds."""
+    """Return affine forms that are all at most 0 just if `left operator right` holds.
+
+    ValueError for other operators than <, <=, >, >= and ==.
+    """
     match operator:
         case ast.Lt() | ast.LtE():
             return [_difference(left, right, strict=isinstance(operator, ast.Lt))]

@@ -174,7 +174,10 @@ class Names:
         return sets
 
     def _rename_variables(self, draft: EinsumDraft, sets: dict[str, frozenset[str]]) -> None:
-        """Add the renames of rank variables to the Einsum's names, one after the other."""
+        """Add the renames of rank variables to the Einsum's names, one after the other.
+
+        WorkloadError if a name is already one of a tensor, a set or a rank variable.
+        """
         rank_sets = self._rank_sets.setdefault(draft.name, {})
         for rename, path in self._rename_specs(draft, "rank_variables"):
             if rename.name in sets or rename.name in self._variables:
@@ -261,7 +264,10 @@ class Names:
         return tensor_set(self._spec.integers, self._names(draft, sets), where)
 
     def _bits(self, draft: EinsumDraft, sets: dict[str, frozenset[str]]) -> dict[str, Fraction]:
-        """Return the width of each tensor in bits: written in its access, else in a set with it."""
+        """Return the width of each tensor in bits: written in its access, else in a set with it.
+
+        WorkloadError if two sets hold a tensor, or it has no width.
+        """
         names = self._names(draft, sets)
         widths: dict[str, Fraction] = {}
         chosen: dict[str, str] = {}
@@ -344,7 +350,7 @@ def _check_all_have_width(draft: EinsumDraft, widths: Mapping[str, Fraction]) ->
 
 
 def _check_format(value: object, names: Mapping[str, object], where: Where) -> None:
-    """Refuse a unit that is not one of bits, and a word that is no name."""
+    """Raise SpecError for a unit that is not one of bits, and for a word that is no name."""
     unit = unit_of(value)
     if unit is not None and unit.dimension != "bits":
         raise SpecError(

@@ -252,7 +252,7 @@ class DesignFronts:
     ) -> SearchResult | None:
         """Return a scored mapping as the answer for a design; None if it does not fit there.
 
-        `row`: joule and second by the front, which must agree with the score.
+        `row`: joule and second by the front; InternalError if the score disagrees.
         """
         taken = _taken(paths, known.computes)
         if not _fits(known, taken):

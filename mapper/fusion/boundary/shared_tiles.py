@@ -125,9 +125,9 @@ class SharedTile(HeldTile):
         return self.holder_depth, min(self.tile_depth, shared_loops)
 
     def above(self, shared_loops: int) -> SharedTile:
-        """Return the tile if its holder stands above the innermost of the shared loops, else none.
+        """Return the tile if its holder stands above the innermost of the shared loops.
 
-        `shared_loops`: their number. None is a tile whose `holder_depth` is -1.
+        `shared_loops`: their number. Else return an empty tile, whose `holder_depth` is -1.
         """
         return self if self.holder_depth < shared_loops else SharedTile()
 

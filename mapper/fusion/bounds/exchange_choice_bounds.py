@@ -380,7 +380,7 @@ class EinsumBounds:
     def choices_of(self, number: int, mask: int) -> list[OnChipChoice]:
         """Return the choices of an Einsum that keep just these of its tensors on chip.
 
-        `number`: of the Einsum. `mask`: the tensors, as bits. None for a copy.
+        `number`: of the Einsum. `mask`: the tensors, as bits. An empty list for a copy Einsum.
         """
         return [b.choice for b in self._bounds[number] if b.choice.mask == mask]
 

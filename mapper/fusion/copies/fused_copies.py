@@ -316,7 +316,7 @@ class CopySolver:
         """Return the best mappings of one mapspace with just these tensors in the second memory.
 
         With all spatial choices above that memory if they are few, else with no spatial loops
-        there.
+        there. None if there are none.
         """
         second = str(self._memories.second)
         upper = tuple(components_down_to(space.flat, second))

@@ -237,7 +237,8 @@ class GreedyStart:
     ) -> JoinedMapping | None:
         """Join the Einsums of a part that is equal to one searched before.
 
-        `costs`: of the Einsums in that one; they are the limits here. `fused`: as in PartLimits.
+        None if they do not join. `costs`: of the Einsums in that one; they are the limits here.
+        `fused`: as in PartLimits.
         """
         most, least = ([cost * share for cost in costs] for share in (1 + NOISE, 1 - NOISE))
         return self._join(PartLimits(part.first, self._limits(part, most), least, part.cost, fused))
@@ -272,8 +273,9 @@ class GreedyStart:
     ) -> JoinedMapping | None:
         """Join the Einsums of a part at rising cost limits, until there is a mapping.
 
-        `least`: least cost per Einsum. A limit is this cost plus a share (SPARES) of the cost
-        `start`. `fused`: as in PartLimits.
+        None if none gains. `least`: least cost per Einsum. A limit is this cost plus a share
+        (SPARES) of the cost `start`, but no more than the gain, `part.cost` less all least costs.
+        `fused`: as in PartLimits.
         """
         gain = part.cost - sum(least)
         for share in SPARES:

@@ -38,7 +38,10 @@ class PartJoins:
     def best_of(
         self, graph: CompatibilityGraph | None, value: ValueFunction, highest: float
     ) -> JoinedMapping | None:
-        """Return the best mapping of a graph with a value of `highest` or less, if any."""
+        """Return the best mapping of a graph with a value of `highest` or less, if any.
+
+        OutOfBudget if the search ends before that is known.
+        """
         if graph is None:
             return None
         columns = LabelColumns(self._problem.capacities, self._problem.usage)

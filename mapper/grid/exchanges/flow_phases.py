@@ -124,8 +124,8 @@ class _FlowPhase:
     """The flows of one phase, and what of the routers and elements they use.
 
     `taken[color]`: routers that the color uses, router (row, column) being bit row · columns +
-    column. `sent`, `received`: number of flows that an element sends and receives. `registers`:
-    those of its receives.
+    column. `sent`, `received`: number of flows that an element sends and receives. `registers`: how
+    many an element needs to receive its flows.
     """
 
     flows: list[RoutedFlow] = field(default_factory=list)
@@ -145,7 +145,7 @@ class _FlowPhase:
         """Return the number of the first color that a flow may have in this phase.
 
         None if none is left. `routers`: those on its way, a bit each. `needs`: registers at each
-        target, `free`: registers that an element has for receives. None, too, if the source has no
+        target; `free`: registers that an element has for receives. None, too, if the source has no
         queue left to send from, or a target no queue or too few registers to receive.
         """
         if self.sent.get(flow.source, 0) >= limits.outputs:

@@ -39,7 +39,7 @@ def matmul_sizes(einsum: Einsum) -> MatmulSizes:
 
 
 def _check_form(einsum: Einsum) -> None:
-    """Check that an Einsum multiplies two tensors into one, all of them with plain indices."""
+    """Raise InfeasibleMapping unless an Einsum multiplies two tensors, with plain indices."""
     if len(einsum.inputs) != 2 or len(einsum.outputs) != 1 or einsum.combine != "*":
         raise _other(einsum, "it does not multiply two tensors into one")
     for access in einsum.accesses:

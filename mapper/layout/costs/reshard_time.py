@@ -212,7 +212,10 @@ def packets(pattern: StridePattern, element_bytes: float, most_bytes: int) -> in
 
 
 def node_of(unit: Sequence[int], machine: LayoutMachine) -> Node:
-    """Return the network node (column, row) of a compute unit (..., row, column)."""
+    """Return the network node (column, row) of a compute unit (..., row, column).
+
+    SpecError if the machine has no such node.
+    """
     row, column = (0, *unit)[-2:]
     if column >= len(machine.node_columns) or row >= len(machine.node_rows):
         raise SpecError(f"{machine.name} has no node for unit {tuple(unit)}", value=tuple(unit))

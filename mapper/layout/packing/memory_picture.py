@@ -35,7 +35,7 @@ class DrawnBuffer(Protocol):
 
 
 class DrawnMemory(Protocol):
-    """Buffers in a memory of so many bytes, of which some are in use at one time."""
+    """What a picture of a memory needs: its buffers, its bytes, and the most bytes used at once."""
 
     @property
     def buffers(self) -> Sequence[DrawnBuffer]:

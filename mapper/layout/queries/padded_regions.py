@@ -74,7 +74,10 @@ def _check_separable(layout: Layout) -> None:
 
 
 def _coordinate_spans(layout: Layout, group: int) -> list[Span]:
-    """Return the coordinates of a group at which a tensor index lies, as (start, stop) spans."""
+    """Return the coordinates of a group at which a tensor index lies, as (start, stop) spans.
+
+    SpecError if they are more than MOST_SPANS.
+    """
     spans: list[Span] = [(0, 1)]
     shape = layout.collapse.shape
     for number, factor in sorted(layout.collapse.rows[group], key=lambda term: term[1]):

@@ -170,7 +170,7 @@ class _Picture:
 
 
 def _thinned(spans: tuple[Span, ...]) -> tuple[Span, ...]:
-    """Join neighbours where there are more spans than a cell has pixels for."""
+    """Join neighbouring spans, gaps included, so that at most _MOST_SPANS are left to draw."""
     if len(spans) <= _MOST_SPANS:
         return spans
     step = -(-len(spans) // _MOST_SPANS)

@@ -138,8 +138,9 @@ def transfers(source: Layout, destination: Layout) -> tuple[Transfer, ...]:
 def scatter(layout: Layout, values: Values, fill: float | None = None) -> dict[Unit, Values]:
     """Return the shards of a tensor's values: for each unit all positions of its slots.
 
-    `values`: of the tensor's shape; `fill`: what stands in padding (None: the layout's value of
-    padding, `padding_fill`). Every unit that has a cell is there; positions as in `StridePattern`.
+    `values`: of the tensor's shape, else SpecError; `fill`: what stands in padding (None: the
+    layout's value of padding, `padding_fill`). Every unit that has a cell is there; positions as in
+    `StridePattern`.
     """
     if values.shape != layout.shape:
         raise SpecError("values of another shape than the tensor", value=values.shape)
@@ -254,7 +255,10 @@ def _with_joined(sets: list[set[int]], group: Sequence[int]) -> list[set[int]]:
 
 
 def _pieces(source: Layout, destination: Layout, dims: Sequence[int]) -> list[_BoxPiece]:
-    """Return the pieces of one set of dimensions, one per pair of cells (source, destination)."""
+    """Return the pieces of one set of dimensions, one per pair of cells (source, destination).
+
+    SpecError if the dimensions have more than MOST_SCALARS indices.
+    """
     extents = [source.shape[number] for number in dims]
     if prod(extents) > MOST_SCALARS:
         raise SpecError(

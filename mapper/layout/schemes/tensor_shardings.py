@@ -84,8 +84,8 @@ class ShardedTensor:
     def nd_sharded(self, shard_shape: Sequence[int]) -> Layout:
         """Cut the tensor into shards of a shape and deal them to the units in turn.
 
-        `shard_shape`: one side per dimension; the last may be uneven. Tiles are rounded up in each
-        shard. Example: 4 × 4 × 3 by 2 × 2 × 3 on 3 banks: 2, 1, 1 shards.
+        `shard_shape`: one side per dimension, else SpecError; the last shard may be smaller. Tiles
+        are rounded up in each shard. Example: 4 × 4 × 3 by 2 × 2 × 3 on 3 banks: 2, 1, 1 shards.
         """
         collapse = Collapse.of(self.shape, ())
         if len(shard_shape) != len(self.shape) or any(side < 1 for side in shard_shape):

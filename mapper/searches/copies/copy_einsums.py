@@ -240,9 +240,9 @@ class CopyMappings:
         return best_copy
 
     def _improving_copies(self, goal: Goal) -> Iterator[BestCopy]:
-        """Yield what is known after the representatives.
+        """Yield what is known after the representatives and, if that proves nothing, after all.
 
-        If that proves nothing, after all others.
+        OutOfBudget, after the best so far, if the limits end the search.
         """
         best, count, all_scored = best_scored(
             self._each_representative(), self.space, goal, self.limits
@@ -305,6 +305,7 @@ class CopyMappings:
         """Return lower bounds of energy (J) and latency (s) from a best representative.
 
         Over a Network lanes cost energy, so that another representative may need less of it.
+        OutOfBudget if there is no time to look for it.
         """
         energy = best.energy
         if self.space.problem.has_networks:

@@ -116,7 +116,7 @@ def _bounds_of_placements(space: Mapspace, goal: Goal) -> dict[Placement, float]
 def _cheapest(bounds: Mapping[Placement, float]) -> list[Placement]:
     """Return the placements whose bounds are near the least.
 
-    None if they are a large part of all.
+    An empty list if they are a large part of all: looking at them first would gain nothing.
     """
     most = min(bounds.values(), default=inf) * FIRST_COSTS
     cheap = [placement for placement, bound in bounds.items() if bound <= most]
@@ -180,7 +180,10 @@ def _result_without_program(space: Mapspace, goal: Goal, first: BestLabel | None
 
 
 def _mapping_of(space: Mapspace, label: BestLabel | None) -> EinsumMapping | None:
-    """Return the mapping of a label with the costs of all instances of the Einsum."""
+    """Return the mapping of a label with the costs of all instances of the Einsum.
+
+    None for no label.
+    """
     if label is None:
         return None
     instances = space.einsum.n_instances

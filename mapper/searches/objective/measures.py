@@ -91,7 +91,10 @@ def front_metrics_of(names: Sequence[str], flats: Iterable[FlatArch]) -> FrontMe
 
 
 def _chosen(names: Iterable[str], memories: Sequence[Memory]) -> dict[str, None]:
-    """Return the names, each once; "usage" is replaced by the usages of all finite memories."""
+    """Return the names, each once; "usage" is replaced by the usages of all finite memories.
+
+    TilewrightError for a name that is no metric.
+    """
     finite = _usage_names(memory for memory in memories if memory.size < inf)
     usage_names = _usage_names(memories)
     chosen: dict[str, None] = {}

@@ -254,7 +254,7 @@ class TemplateCompiler:
         """Yield the programs for each choice of those lanes that some cost must know.
 
         Else one program. `slots`: with the lanes fixed so far. `costs`: not yet located, or
-        settled.
+        settled. TooFewColumns if the labels lack a column for a cost that is charged later.
         """
         locator = ChargeLocator(self._problem, self._fields, slots)
         located = [(charge, locator.site_of(charge)) for charge in costs.charges]

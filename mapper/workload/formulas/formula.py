@@ -123,7 +123,7 @@ def _check(node: ast.AST, written: str, where: Where | None) -> None:
 
 
 def _check_names(nodes: Sequence[ast.AST], written: str, where: Where | None) -> None:
-    """Check that every name but those of functions is one of an input."""
+    """Raise WorkloadError unless every name but those of functions is an input (`_0`, `_1`)."""
     functions = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
     for node in nodes:
         if not isinstance(node, ast.Name) or id(node) in functions:
