@@ -112,7 +112,7 @@ class Indexed:
 
 
 class IndexedNSGAII(Indexed, NSGAIISampler):
-    """NSGA-II of Optuna with an index."""
+    """NSGA-II of Optuna that takes trials and parents of a generation from an index."""
 
     select_parent = NSGAIISampler.select_parent
 
@@ -122,7 +122,7 @@ class IndexedNSGAII(Indexed, NSGAIISampler):
 
 
 class IndexedNSGAIII(Indexed, NSGAIIISampler):
-    """NSGA-III of Optuna with an index."""
+    """NSGA-III of Optuna that takes trials and parents of a generation from an index."""
 
     select_parent = NSGAIIISampler.select_parent
 

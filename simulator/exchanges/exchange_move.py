@@ -69,7 +69,7 @@ class Move:
         return not self.is_there and halo_exchange(self.tensor, self.held, self.needed) is None
 
     def find(self) -> bool:
-        """Find the exchange, for a greater bound; return False if that was done before."""
+        """Find the exchange, which may raise the bound; return False if that was done before."""
         if self.is_executed or self.exchange is not None:
             return False
         self.exchange = next(exchanges_of(self.tensor, self.held, self.needed), None)

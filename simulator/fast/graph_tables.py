@@ -135,7 +135,10 @@ class _GraphTablesBuilder:
     # -- units of elements -----------------------------------------------------------------
 
     def _threads(self, first: Ints) -> None:
-        """Fill the units of all elements: code by code, element by element, in order."""
+        """Fill the units of all elements: code by code, element by element, in order.
+
+        first: number of the first unit of each code.
+        """
         table = np.concatenate([table.op for table in self.tables])
         pattern = np.full((table.shape[0], U_WIDTH), -1, dtype=np.int64)
         pattern[:, U_KIND], pattern[:, U_OP] = THREAD, np.arange(table.shape[0])
@@ -221,7 +224,7 @@ class _GraphTablesBuilder:
         return np.asarray(ports[order])
 
     def _contest(self) -> tuple[Ints, Ints]:
-        """Return the contest and the rivals of the graph."""
+        """Return the tables `contest` and `rival`; both are empty without contended links."""
         contending = self.contended & (self.port[:, P_WORDS] > 0)
         if not contending.any():
             return NO_CONTESTS, np.zeros(0, dtype=np.int64)
@@ -230,7 +233,11 @@ class _GraphTablesBuilder:
     # -- units of messages -----------------------------------------------------------------
 
     def _messages(self) -> list[tuple[Ints, Ints]]:
-        """Return branches and edge inputs with the cuts of their streams, grouped by these cuts."""
+        """Return (FIFOs, cuts of their streams): one pair for each different list of cuts.
+
+        The FIFOs are branches of routes and edge inputs. A stream has a message between two cuts,
+        which are numbers of words.
+        """
         nodes = np.flatnonzero(
             (self.lines.branch | self.lines.enters) & (self.port[:, P_WORDS] > 0)
         )
@@ -347,7 +354,10 @@ class _GraphTablesBuilder:
         )
 
     def _spans(self) -> tuple[Ints, Ints]:
-        """Return the spans of all codes, ordered by operations, which column 3 has, and terms."""
+        """Return the tables `span` and `span_term` of all codes.
+
+        The rows of `span` are in the order of their operations, whose numbers are in column 3.
+        """
         spans, terms = [], []
         begin = 0
         for table, first_op in zip(self.tables, self.first_op.tolist(), strict=True):

@@ -109,7 +109,10 @@ def kernel_of(read: SpaceTime, layouts: Mapping[str, TileLayout]) -> ElementKern
 
 
 def _check_operations(read: SpaceTime) -> None:
-    """Check that the machine has instructions for each visit of an output value."""
+    """Check that the machine has instructions for the first and later visits of an output value.
+
+    Raises InfeasibleMapping if it has none.
+    """
     names = [_operation_of(read, first=first) for first in (True, False)]
     has_sums = any(read.is_reduced(name) for name in read.einsum.bounds)
     if names[0] is not None and (names[1] is not None or not has_sums):

@@ -196,7 +196,10 @@ def _all(table: StoreTable, store: at.Table) -> Ids:
 
 
 def _cells(*rows: tuple[Ids, Iterable[int]]) -> Ids:
-    """Return the addresses of some columns of the rows at some addresses."""
+    """Return the addresses of some columns in some rows of the store, as one array.
+
+    rows: (addresses of the rows' first words, numbers of the columns) each.
+    """
     cells = [
         (first[:, None] + np.array(tuple(columns), dtype=np.int64)).ravel()
         for first, columns in rows

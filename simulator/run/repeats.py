@@ -127,7 +127,11 @@ class RepeatingRun:
                 self._begun()
 
     def _go_on(self) -> None:
-        """Look at the state in a series; begin one, or choose an operation, when it is time."""
+        """Do what is due after some simulation: look at the state, or choose an operation to watch.
+
+        Looks come in series; a series without a repetition makes the pause before the next one
+        longer.
+        """
         visits = int(self.store[at.S_VISITS])
         if self._looks:
             self._looks += 1
@@ -145,7 +149,10 @@ class RepeatingRun:
             self._chosen_at = 2 * visits if is_watched else visits + self._between
 
     def _begun(self) -> None:
-        """Look at the state when the operation has begun again; choose another if that is often."""
+        """Look at the state, as the watched operation has begun again.
+
+        If it begins too often to look each time, another operation is chosen.
+        """
         store = self.store
         passed = int(store[at.S_VISITS]) - self._begun_at
         self._begun_at = int(store[at.S_VISITS])
@@ -158,7 +165,11 @@ class RepeatingRun:
         store[at.S_WATCH_LIMIT] = store[store[at.S_WATCHED]] + 1
 
     def _watch(self, visits: int) -> None:
-        """Choose the operation of the last element that is begun often, but not too often."""
+        """Choose the operation at whose next starts the state is looked at.
+
+        It is the one of the last element that has begun most often, but not so often that looks
+        would cost more than they save; there may be none. visits: of agents by the engine so far.
+        """
         store, parts = self.store, self.compiled.parts
         element = int(parts.element.address(np.array([parts.element.rows - 1]))[0])
         layout = self.compiled.layouts[int(self.compiled.program.placement[-1, -1])]

@@ -344,7 +344,7 @@ class CandidateSearch:
 
     @property
     def bound(self) -> float:
-        """A value below which no candidate is; inf if none can be built."""
+        """An objective value that no candidate goes below; inf if none can be built."""
         least = self.value
         if self.heap and self.heap[0].bound < least:
             least = self.heap[0].bound

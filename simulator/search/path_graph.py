@@ -155,7 +155,7 @@ class _Steps:
 
     @cached_property
     def all_rows(self) -> _Integers:
-        """All rows."""
+        """The numbers of all rows, from 0 on."""
         return np.arange(len(self.steps))
 
     @cached_property

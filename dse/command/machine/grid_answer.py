@@ -56,7 +56,10 @@ class GridAnswer:
         return "\n".join(lines)
 
     def _nest(self) -> str:
-        """Return the mapping as a loop nest with numbers of tiles, in the sizes of the elements."""
+        """Return the mapping as the text of a loop nest, with the sizes that the elements compute.
+
+        These include padding, so that tiles divide them.
+        """
         from tilewright.mapper.mapping.nest_lines import nest_lines, nest_text
 
         einsums = [run.plan.read.einsum for run in self.answer.execution.einsums]

@@ -103,7 +103,7 @@ _PLAIN_REF: Final = _plain_ref(Ref(""))
 
 
 class _NoFamily(Exception):  # noqa: N818 - not an error
-    """A part has no family."""
+    """A part of a code is of a kind for which codes have no family."""
 
 
 @dataclass(slots=True)
