@@ -240,7 +240,10 @@ def _first_memory_of(space: Mapspace, placement: Placement, tensor: str) -> str:
 
 
 def _roles_with_others(exchanged: ExchangedTensors, einsum: Einsum) -> Hashable:
-    """Return, per tensor, whether others may hold it in shared loops, as a key without names."""
+    """Return, per tensor, (whether it is contested, whether its tiles are tracked), without names.
+
+    Both as ExchangedTensors says; the key is equal for Einsums that are alike in this.
+    """
     return tuple(
         (tensor in exchanged.contested, tensor in exchanged.tracked_tiles)
         for tensor in einsum.tensors

@@ -66,7 +66,11 @@ def solve_fused(request: Request) -> SearchResult:
 
 
 def _search_partitions(request: Request) -> SearchResult:
-    """Search each partition of the outermost memory; return the best of all."""
+    """Search each partition of the outermost memory; return the best of all.
+
+    Each has an equal share of the budget. If none has a mapping, the error of one of them is
+    raised.
+    """
     results: list[SearchResult] = []
     lower_bound = inf
     failure: TilewrightError | None = None

@@ -186,7 +186,11 @@ def _regrouped(sites: Sequence[int], chain: Sequence[int]) -> Iterator[list[int]
 
 
 def _chain(tile: int, iterations: Sequence[int]) -> list[int]:
-    """Return the tile of one variable below each slot, from the iterations of each slot."""
+    """Return the tile of one variable below each slot, outermost first.
+
+    `tile`: above the first slot; each slot's `iterations` divide it. Example: 12 with iterations
+    (2, 3) gives [6, 2].
+    """
     chain = []
     for count in iterations:
         tile //= count

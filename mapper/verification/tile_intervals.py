@@ -62,7 +62,7 @@ def cut(tiles: Tiles, loop: ScheduledLoop) -> Tiles:
 
 
 def cut_by(bound: int, loops: Sequence[ScheduledLoop]) -> list[Tiles]:
-    """Return the tiles after each loop over one variable, outermost first."""
+    """Return, for each loop over one variable, outermost first, the tiles that it leaves."""
     levels = [whole_range(bound)]
     for loop in loops:
         levels.append(cut(levels[-1], loop))

@@ -187,7 +187,7 @@ class ModuloAllocation:
 
 
 def _longer(rotation: ModuloRotation, behind: tuple[int, ...]) -> ModuloRotation:
-    """Return the rotation for block indices with more axes, which hold `behind` blocks."""
+    """Return the rotation for block indices with more axes at the end, of `behind` blocks."""
     return replace(rotation, counts=(*rotation.counts, *behind)) if rotation.counts else rotation
 
 

@@ -144,8 +144,8 @@ class BoundedTree:
     ) -> BoundedTree:
         """Return the same tree with lower bounds of energy at further prices of actions.
 
-        `dearer`: for some of the prices, the bounds of each node. `parts`: for each further price,
-        the numbers of those of `dearer` whose greatest bound counts.
+        `dearer[i]`: bounds of each node at another price. `parts[j]`: which of these bound further
+        price j from below, as numbers i; the greatest of them counts.
         """
         if not dearer:
             return self

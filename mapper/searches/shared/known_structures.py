@@ -53,9 +53,10 @@ class _Known(NamedTuple):
 
 
 class KnownStructures(Generic[T]):
-    """The structures last used in this process; those least used go first.
+    """Keeps what was compiled of mapspaces in this process, for those that differ in numbers alone.
 
-    `looked_up`, `shared`: how often one was asked for, and was there.
+    Beyond MOST_NODES nodes of step trees the least recently used are dropped. `looked_up`,
+    `shared`: how often one was asked for, and was there.
     """
 
     def __init__(self) -> None:
