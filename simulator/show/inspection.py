@@ -117,7 +117,10 @@ def inspect_program(program: Program, profile: Profile) -> Inspection:
 
 
 def _link_colors(program: Program) -> npt.NDArray[np.int64]:
-    """Return (H, W, 5): colors that may leave by each port, by a route or a change of it."""
+    """Return (H, W, 5) masks, a bit per color id: colors that may leave by each port.
+
+    They leave by a route, or by a change of one while the program runs.
+    """
     links = np.zeros((program.height, program.width, 5), dtype=np.int64)
     color_bits = {color.name: 1 << color.id for color in program.colors}
     for route in program.routes:

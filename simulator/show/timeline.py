@@ -93,7 +93,10 @@ def _stalls(
 def _counters(
     occupancy: IntervalOccupancy, row: int, column: int, process: int, scale: float
 ) -> list[dict[str, Any]]:
-    """Return the counters of an element's links and queues, an event per change."""
+    """Return trace events of an element's links and queues, one for each change of a value.
+
+    process: number of the element's process in the trace; scale: microseconds per cycle.
+    """
     links = occupancy.link_shares()[:, row, column]
     queues = occupancy.queue_words()[:, row, column]
     tracks = [(f"link {port}", "share", links[:, i]) for i, port in enumerate(PORTS)]
