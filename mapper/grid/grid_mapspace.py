@@ -12,7 +12,7 @@ from collections.abc import Mapping as Dict
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
-from math import isqrt
+from math import isqrt, prod
 
 from tilewright.arch.components.components import PlacementRules
 from tilewright.mapper.grid.grid import Grid
@@ -118,7 +118,8 @@ class GridMapspace:
         """Return the schemes of the reduction in which the choices of a family differ."""
         groups, words = self.groups(family.shares), self._output_values(family)
         if self.constraints.reduction == "free" or max(groups) == 1:
-            found = schemes_of(groups, self.costs.of(words))
+            elements = prod(share.count for share in family.shares)
+            found = schemes_of(groups, elements, self.costs.of(words))
         else:
             wanted = reduction_scheme(self.constraints.reduction)
             found = [replace(wanted, line=wanted.line_for(words, self.costs))]

@@ -12,20 +12,24 @@ from tilewright.mapper.grid.reductions import line_chains
 from tilewright.mapper.grid.schemes.auto_tree import MOST_ELEMENTS, AdditionCosts
 from tilewright.mapper.grid.schemes.reduction_scheme import ReductionScheme
 
-MOST_WINDING: Final = 4096
-"""Elements of a group that one chain winds through, at most: each takes routes of its own."""
+MOST_WINDING: Final = 16_384
+"""Elements that chains wind through, at most: each takes routes of its own."""
 
 
 @lru_cache(maxsize=4096)
-def schemes_of(groups: tuple[int, int], costs: AdditionCosts) -> list[ReductionScheme]:
+def schemes_of(
+    groups: tuple[int, int], elements: int, costs: AdditionCosts
+) -> list[ReductionScheme]:
     """Return the schemes for groups of elements, in a fixed order.
 
-    `groups`: size along X and along Y. `costs`: of the machine for the tiles that are added.
-    Schemes with the same chains as one before them are left out; the axes have an order where both
-    add up.
+    `groups`: size along X and along Y; `elements`: of all groups. `costs`: of the machine for the
+    tiles that are added. Schemes with the same chains as one before them are left out; the axes
+    have an order where both add up.
     """
     found, known = list[ReductionScheme](), set[object]()
     for scheme in _all_schemes(groups, costs):
+        if scheme.order == "snake" and elements > MOST_WINDING:
+            continue
         chains = (scheme.order, *(line_chains(group, scheme.line) for group in groups))
         if chains not in known:
             known.add(chains)
@@ -38,8 +42,7 @@ def _all_schemes(groups: tuple[int, int], costs: AdditionCosts) -> Iterator[Redu
     yield from lines
     if min(groups) > 1:
         yield from (replace(scheme, order="y_first") for scheme in lines)
-        if groups[0] * groups[1] <= MOST_WINDING:
-            yield ReductionScheme("chain", "snake")
+        yield ReductionScheme("chain", "snake")
 
 
 def _lines(longest: int, costs: AdditionCosts) -> Iterator[str]:

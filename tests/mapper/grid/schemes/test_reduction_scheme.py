@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from math import prod
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from tilewright.mapper.grid.reductions import line_chains
 from tilewright.mapper.grid.schemes.auto_tree import PUBLISHED_COSTS
 from tilewright.mapper.grid.schemes.reduction_scheme import ReductionScheme, reduction_scheme
-from tilewright.mapper.grid.schemes.scheme_choices import schemes_of
+from tilewright.mapper.grid.schemes.scheme_choices import MOST_WINDING, schemes_of
 from tilewright.mapper.grid.schemes.snake import Snake
 from tilewright.mapper.workload.errors import InfeasibleMapping
 
@@ -55,7 +56,7 @@ def test_a_snake_passes_every_element_and_ends_in_the_last(columns: int, rows: i
 @pytest.mark.parametrize("groups", [(1, 1), (2, 1), (1, 7), (2, 2), (4, 3), (16, 32), (100, 1)])
 @pytest.mark.parametrize("words", [1, 64, 4096])
 def test_no_two_choices_are_the_same(groups: tuple[int, int], words: int) -> None:
-    schemes = schemes_of(groups, PUBLISHED_COSTS.of(words))
+    schemes = schemes_of(groups, 4 * prod(groups), PUBLISHED_COSTS.of(words))
     chains = [(s.order, *(line_chains(group, s.line) for group in groups)) for s in schemes]
     assert len(set(chains)) == len(chains)
     assert schemes[0] == ReductionScheme("chain")
@@ -66,10 +67,11 @@ def test_no_two_choices_are_the_same(groups: tuple[int, int], words: int) -> Non
 
 
 def test_two_elements_have_one_way_to_add_up() -> None:
-    assert schemes_of((2, 1), PUBLISHED_COSTS.of(9)) == [ReductionScheme("chain")]
-    assert schemes_of((1, 1), PUBLISHED_COSTS.of(9)) == [ReductionScheme("chain")]
+    assert schemes_of((2, 1), 2, PUBLISHED_COSTS.of(9)) == [ReductionScheme("chain")]
+    assert schemes_of((1, 1), 9, PUBLISHED_COSTS.of(9)) == [ReductionScheme("chain")]
 
 
-def test_a_group_of_many_elements_has_no_snake() -> None:
-    schemes = schemes_of((128, 64), PUBLISHED_COSTS.of(9))
-    assert all(scheme.order != "snake" for scheme in schemes)
+def test_many_elements_have_no_snake() -> None:
+    costs, snake = PUBLISHED_COSTS.of(9), ReductionScheme("chain", "snake")
+    assert snake in schemes_of((8, 4), MOST_WINDING, costs)
+    assert snake not in schemes_of((8, 4), 2 * MOST_WINDING, costs)
