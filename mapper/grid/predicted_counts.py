@@ -23,6 +23,7 @@ from tilewright.mapper.grid.rings.shifts import shift_hops
 from tilewright.mapper.grid.space_time import SpaceTime
 from tilewright.mapper.model.conventions import conventions_called
 from tilewright.mapper.model.evaluation import evaluate_flat
+from tilewright.mapper.model.padded_spans import zeros_counted
 from tilewright.mapper.model.path import paths_of
 from tilewright.mapper.model.view import make_view
 
@@ -85,7 +86,7 @@ def _of_mapping(read: SpaceTime) -> Counts:
 
     Without the components whose counts do not hold for the grid (`_not_counted`).
     """
-    view = make_view(read.einsum, read.flat)
+    view = make_view(zeros_counted(read.einsum), read.flat)  # the elements take whole tiles
     runs = [(path, view) for path in paths_of(read.mapping)]
     score = evaluate_flat(runs, conventions_called("default"))
     values: Counts = {}

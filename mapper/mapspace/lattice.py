@@ -7,7 +7,7 @@ step along an axis multiplies one tile by one prime (lattice.md §1.1).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 
@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tilewright.arch.components.components import Comparison
+from tilewright.mapper.model.padded_spans import Cut, spanned_by_cuts
 from tilewright.mapper.templates.spatial_choices import compares
-from tilewright.mapper.workload.einsum import TensorAccess
+from tilewright.mapper.workload.einsum import Affine, TensorAccess
 
 Block = tuple[slice, ...]  # of an array of the lattice's shape
 
@@ -201,6 +202,37 @@ class Lattice:
             size *= extent
         return size
 
+    def moved_inside(self, access: TensorAccess, lanes: Mapping[str, int]) -> NDArray[np.float64]:
+        """Return how many values move into all tiles, without zeros of padded ranks.
+
+        Shape (states,), float64: tile times loops above it, as `occupancy` times `visits`, but of
+        a padded rank what the tiles span inside it (theory/model.md §3.7). `lanes`: rank variable
+        to the number of tiles side by side, which are counted together, once for each of them.
+        """
+        clipped = dict(access.clipped)
+        forms = [form for _, form in access.projection]
+        inside = [self._moved_inside(forms[i], size, lanes) for i, size in clipped.items()]
+        rest = tuple(r for i, r in enumerate(access.projection) if i not in clipped)
+        values = self.occupancy(replace(access, projection=rest, padded=()), lanes)
+        done = {name for i in clipped for name, _ in forms[i].terms}
+        for index, (name, bound) in enumerate(zip(self.variables, self.bounds, strict=True)):
+            if name not in done:
+                values *= bound / self.tiles[:, index]
+        for factor in inside:
+            values *= factor
+        return values
+
+    def _moved_inside(
+        self, form: Affine, size: int, lanes: Mapping[str, int]
+    ) -> NDArray[np.float64]:
+        """Return what the tiles span inside one rank, times lanes that stand side by side."""
+        columns = [self.variables.index(name) for name, _ in form.terms]
+        tiles, number = np.unique(self.tiles[:, columns], axis=0, return_inverse=True)
+        side = [lanes.get(name, 1) for name, _ in form.terms]
+        bounds = [self.bounds[column] for column in columns]
+        values = [_spanned_inside(form, size, bounds, tile, side) for tile in tiles.tolist()]
+        return np.array(values, np.float64)[number.reshape(-1)]
+
     def visits(self, access: TensorAccess, relevances: Sequence[str]) -> NDArray[np.float64]:
         """Return the number of iterations of loops above each tile, float64, shape (states,).
 
@@ -212,6 +244,22 @@ class Lattice:
             if access.relevance(name) in relevances:
                 count *= bound / self.tiles[:, index]
         return count
+
+
+def _spanned_inside(
+    form: Affine, size: int, bounds: Sequence[int], tile: Sequence[int], lanes: Sequence[int]
+) -> float:
+    """Return what all tiles span inside a rank, where so many stand side by side, times these.
+
+    Tiles side by side that do not divide the bounds are those of no mapping: all counts there.
+    """
+    together = [extent * n for extent, n in zip(tile, lanes, strict=True)]
+    if any(bound % extent for bound, extent in zip(bounds, together, strict=True)):
+        names = [name for name, _ in form.terms]
+        whole = form.extent(dict(zip(names, together, strict=True)))
+        return float(whole * prod(b // e for b, e in zip(bounds, tile, strict=True)))
+    cuts = tuple(Cut(b, b, extent) for b, extent in zip(bounds, together, strict=True))
+    return float(spanned_by_cuts(form, size, cuts).inside * prod(lanes))
 
 
 def factorise(number: int) -> list[tuple[int, int]]:

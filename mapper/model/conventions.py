@@ -41,6 +41,7 @@ from tilewright.mapper.model.nest import (
 )
 from tilewright.mapper.model.network import Hops, hops_of
 from tilewright.mapper.model.offsets import EinsumRule, offsets_add, offsets_move
+from tilewright.mapper.model.padded_counts import without_padding
 from tilewright.mapper.model.path import Path
 from tilewright.mapper.model.reuse import Traffic, even_traffic
 from tilewright.mapper.model.uneven import exact_traffic
@@ -179,8 +180,8 @@ def _without_first_tiles(path: Path) -> Path:
 def _exact(nest: TensorNest) -> list[Traffic]:
     """Return exact counts; with even tiles alone the closed form gives them."""
     if all(loop.even for loop in nest.loops.values()):
-        return even_traffic(nest, _whole(nest))
-    return exact_traffic(nest)
+        return without_padding(even_traffic(nest, _whole(nest)), nest)
+    return without_padding(exact_traffic(nest), nest)
 
 
 def _whole(nest: TensorNest) -> Mapping[int, Count]:

@@ -17,8 +17,9 @@ def check(tally: EinsumCounts) -> None:
     """Raise ConservationError if the counts of an Einsum break a conservation law.
 
     Checked: steps times lanes cover all operations; no count is negative; one instance does no
-    more than all; values that a holder sends or takes match those of the next holder of the
-    tensor, up to multicast and reduction over the lanes (theory/model.md §10).
+    more than all, but for zeros of padded ranks; values that a holder sends or takes match those of
+    the next holder of the tensor, up to multicast and reduction over the lanes (theory/model.md
+    §10).
     """
     name = tally.view.einsum.name
     lanes = tally.lanes
@@ -38,7 +39,8 @@ def _check_one(traffic: Traffic) -> None:
     counts = (traffic.reads, traffic.writes, traffic.unit_reads, traffic.unit_writes)
     if min(counts) < 0:
         raise ConservationError(f"{traffic.holder.usage_key}: negative count in {counts}")
-    if traffic.unit_reads > traffic.reads or traffic.unit_writes > traffic.writes:
+    reads, writes = traffic.reads + traffic.zeros, traffic.writes + traffic.zeros
+    if traffic.unit_reads > reads or traffic.unit_writes > writes:
         raise ConservationError(f"{traffic.holder.usage_key}: one instance does more than all")
 
 

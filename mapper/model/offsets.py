@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from tilewright.mapper.model.padded_spans import zeros_counted
 from tilewright.mapper.workload.einsum import Einsum, TensorAccess
 from tilewright.mapper.workload.errors import WorkloadError
 from tilewright.mapper.workload.workload import Workload
@@ -24,7 +25,8 @@ def offsets_add(einsum: Einsum) -> Einsum:
     """Return the Einsum with tiles that begin at position 0, as accelforge 1.0.467 counts them.
 
     A constant in an index then makes tiles larger: a tile of `m + 2` has two positions more than a
-    tile of `m`. WorkloadError for a tensor without a rank.
+    tile of `m`. Zeros beside a padded rank count as values. WorkloadError for a tensor without a
+    rank.
     """
     for access in einsum.accesses:
         if not access.projection:
@@ -34,6 +36,7 @@ def offsets_add(einsum: Einsum) -> Einsum:
                 instead=f"{access.tensor}[one] with rank_sizes {{ONE: 1}}",
             )
     written = [form.written(einsum.starts) for a in einsum.accesses for _, form in a.projection]
+    einsum = zeros_counted(einsum)
     if max(written, default=0) <= 0:
         return einsum
     accesses = tuple(_grown(access, einsum.starts) for access in einsum.accesses)

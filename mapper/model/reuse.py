@@ -33,7 +33,7 @@ class Traffic:
     of the holder; `unit_reads`, `unit_writes`: in its busiest instance. `fills`, `drains`: from,
     and back to, the holder above; `served`, `taken`: to, and from, the level below. These four
     include first reads of outputs that are elided, as nothing has been written yet
-    (theory/model.md §3.3).
+    (theory/model.md §3.3). `zeros`: zeros of padded ranks that `reads` and `writes` leave out.
     """
 
     tensor: str
@@ -46,6 +46,7 @@ class Traffic:
     drains: Count
     served: Count
     taken: Count
+    zeros: Count = 0
 
 
 @dataclass(slots=True)

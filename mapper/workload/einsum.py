@@ -77,8 +77,8 @@ class TensorAccess:
     of the Einsum. `bits_per_value`: width of a value in bits. `same_as`: the tensor whose values
     are read, where the Einsum reads it once more with other indices; such an access is held and
     moved under a name of its own, `A.2` for the second one of `A`. `padded`: pairs (rank, size) of
-    the ranks that are read beyond their last value, where values are zeros. `integer`: values are
-    integers.
+    the ranks that are read beyond their first or last value, where values are zeros. `integer`:
+    values are integers.
     """
 
     tensor: str
@@ -94,6 +94,23 @@ class TensorAccess:
     def values_of(self) -> str:
         """The name of the tensor whose values are read or written."""
         return self.same_as or self.tensor
+
+    @cached_property
+    def clipped(self) -> tuple[tuple[int, int], ...]:
+        """Numbers and sizes of the ranks whose padding is not read: tiles count inside the rank.
+
+        Padded ranks whose variables stand in no other rank (theory/model.md §3.7).
+        """
+        sizes = dict(self.padded)
+        if not sizes:
+            return ()
+        names = [{name for name, _ in form.terms} for _, form in self.projection]
+        others = [set[str]().union(*names[:i], *names[i + 1 :]) for i in range(len(names))]
+        return tuple(
+            (i, sizes[rank])
+            for i, (rank, _) in enumerate(self.projection)
+            if rank in sizes and not names[i] & others[i]
+        )
 
     @cached_property
     def rank_variables(self) -> frozenset[str]:

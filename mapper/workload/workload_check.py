@@ -155,12 +155,16 @@ def outside_indices(
 
 
 def padded_ranks(draft: EinsumDraft, access: ParsedAccess) -> tuple[tuple[str, int], ...]:
-    """Return (rank, size) of the ranks of a tensor with an index beyond their last value."""
+    """Return (rank, size) of the ranks of a tensor with an index beyond an end of theirs."""
     return tuple(
         (rank, draft.sizes[rank])
         for rank, form in access.projection
-        if rank in draft.sizes and _ends(form, draft.ranges)[1] >= draft.sizes[rank]
+        if rank in draft.sizes and _leaves(_ends(form, draft.ranges), draft.sizes[rank])
     )
+
+
+def _leaves(ends: tuple[int, int], size: int) -> bool:
+    return ends[0] < 0 or ends[1] >= size
 
 
 def _ends(form: Affine, ranges: Mapping[str, tuple[int, int]]) -> tuple[int, int]:

@@ -12,6 +12,7 @@ from explore import at_night, enough
 from figures import Figures, table
 from memo import stored_figures
 from network_cases import network_space_of
+from padded_cases import padded_space_of
 from points import of_few_points
 from search_cases import space_of
 
@@ -107,6 +108,10 @@ def test_two_tiles_stream_past_a_deeper_holder() -> None:
     assert check(range(60, 61), limit=250) == 1  # the least room needs a run of four holders
 
 
+def test_fronts_over_padded_tensors_equal_enumeration() -> None:
+    assert check(range(6), 120, padded_space_of) >= 1
+
+
 @pytest.mark.parametrize("make", [network_space_of, array_space_of, loose_space_of])
 def test_fronts_of_every_kind_of_hierarchy_equal_enumeration(
     make: Callable[[int], Mapspace],
@@ -115,7 +120,9 @@ def test_fronts_of_every_kind_of_hierarchy_equal_enumeration(
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("make", [network_space_of, array_space_of, loose_space_of])
+@pytest.mark.parametrize(
+    "make", [network_space_of, array_space_of, loose_space_of, padded_space_of]
+)
 @pytest.mark.parametrize("block", range(5))
 def test_fronts_of_every_kind_of_hierarchy_equal_enumeration_on_many(
     block: int, make: Callable[[int], Mapspace]

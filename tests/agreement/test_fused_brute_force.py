@@ -33,6 +33,7 @@ from fused_cases import (
 )
 from fused_owns import Subject
 from fused_tolls import random_toll_case
+from padded_cases import random_padded_case
 from used_cases import random_used_case
 
 from tilewright.arch.spec.architecture import Arch
@@ -83,6 +84,11 @@ def test_fused_optimum_below_lanes(seed: int) -> None:
 @pytest.mark.parametrize("seed", [2, 13, *at_night(3, 8, 9, 11, 22, 24)])
 def test_fused_optimum_with_bounds_of_lanes(seed: int) -> None:
     assert check(seed, OBJECTIVES[seed % 3], random_bounded_case)
+
+
+@pytest.mark.parametrize("seed", [0, 1, *at_night(2, 3, 4, 5)])
+def test_fused_optimum_over_padded_tensors(seed: int) -> None:
+    assert check(seed, OBJECTIVES[seed % 3], random_padded_case)
 
 
 @pytest.mark.nightly
@@ -227,6 +233,7 @@ def test_fused_optimum_of_many_convolutions(block: int) -> None:
         random_wide_case,
         random_window_case,
         random_toll_case,
+        random_padded_case,
     ],
 )
 def test_fused_optimum_under_rules_of_many(block: int, case: Case) -> None:

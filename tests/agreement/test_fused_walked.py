@@ -7,10 +7,11 @@ from math import inf
 
 import pytest
 from explore import at_night, enough
-from fused_cases import CHAINS, random_case, two_memories, workload_of
+from fused_cases import CHAINS, Case, random_case, two_memories, workload_of
 from fused_mappings import least_fused
 from fused_owns import Subject
 from memo import stored
+from padded_cases import random_padded_case
 from walked import walked
 
 from tilewright.arch.spec.architecture import Arch
@@ -21,15 +22,9 @@ from tilewright.mapper.workload.workload import Workload
 OBJECTIVES = ("energy", "latency", "edp")
 
 
-def case(seed: int) -> tuple[Arch, Workload]:
-    """Return a random workload with a small buffer; leakage as in the default conventions."""
-    arch, workload, _ = random_case(seed)
-    return arch, workload
-
-
-def check(seed: int, limit: int) -> bool:
+def check(seed: int, limit: int, case: Case = random_case) -> bool:
     """Compare the two optima; False if there are too many mappings to enumerate."""
-    arch, workload = case(seed)
+    arch, workload, _ = case(seed)  # leakage as in the default conventions
     work = sum(einsum.operations for einsum in workload.einsums)
     if work > limit:
         return False
@@ -51,6 +46,18 @@ def check(seed: int, limit: int) -> bool:
 @pytest.mark.parametrize("seed", [1, 7, *at_night(23)])
 def test_search_of_a_workload_equals_the_walk(seed: int) -> None:
     assert check(seed, limit=24)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_search_of_a_padded_workload_equals_the_walk(seed: int) -> None:
+    assert check(seed, 40, random_padded_case)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("block", range(6))
+def test_search_of_a_padded_workload_equals_the_walk_on_many(block: int) -> None:
+    seeds = range(1000 + 20 * block, 1020 + 20 * block)
+    assert enough(sum(check(seed, 40, random_padded_case) for seed in seeds), 4)
 
 
 @pytest.mark.nightly

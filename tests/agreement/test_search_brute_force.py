@@ -10,6 +10,7 @@ from bound_cases import bound_space_of
 from explore import at_night, enough
 from memo import stored_figures
 from network_cases import network_space_of
+from padded_cases import padded_grid_space_of, padded_space_of
 from search_cases import of_brute_force, space_of
 from tight_cases import tight_space_of
 
@@ -112,6 +113,26 @@ def test_networks_equal_brute_force() -> None:
 def test_networks_equal_brute_force_on_many(block: int) -> None:
     seeds = range(1000 + block * 20, 1020 + block * 20)
     assert enough(sum(check(seed, 2500, network_space_of) for seed in seeds), 3)
+
+
+def test_zeros_of_padded_ranks_equal_brute_force() -> None:
+    """What is read of a padded tensor depends on the places of tiles, not on their size alone."""
+    assert all(check(seed, 900, padded_space_of) for seed in (15, 27, 29))
+
+
+def test_networks_and_grids_with_padded_ranks_equal_brute_force() -> None:
+    """A network carries whole windows; time below a fanout counts them whole, too."""
+    assert all(check(seed, 700, padded_grid_space_of) for seed in (1, 2, 15))
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("make", [padded_space_of, padded_grid_space_of])
+@pytest.mark.parametrize("block", range(15))
+def test_zeros_of_padded_ranks_equal_brute_force_on_many(
+    block: int, make: Callable[[int], Mapspace]
+) -> None:
+    seeds = range(1000 + block * 20, 1020 + block * 20)
+    assert enough(sum(check(seed, 2500, make) for seed in seeds), 2)
 
 
 def test_distributed_memories_equal_brute_force() -> None:

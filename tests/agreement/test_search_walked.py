@@ -7,13 +7,17 @@ test_fused_walked.py. A few run by default, all of them nightly.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from explore import at_night, enough
 from memo import stored_figures
+from padded_cases import padded_space_of, padded_uneven_space_of
 from walked import of_the_walk
 from walked_cases import even_space_of, uneven_space_of
 
 from tilewright.arch.components.components import Toll
+from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
 from tilewright.mapper.searches.methods.default_search import DefaultSearch
 from tilewright.mapper.searches.methods.relaxed_min_usage import search_with_lowered_min_usage
@@ -21,11 +25,10 @@ from tilewright.mapper.searches.methods.relaxed_min_usage import search_with_low
 SECOND: dict[Objective, Objective] = {"energy": "latency", "latency": "energy", "edp": "energy"}
 
 
-def check(seed: int, limit: int, uneven: bool = False) -> bool:
+def check(seed: int, limit: int, make: Callable[[int], Mapspace] = even_space_of) -> bool:
     """Compare the search with the walk on one case; False if it is too large to walk."""
-    make = uneven_space_of if uneven else even_space_of
     space = make(seed)
-    if uneven and any(isinstance(component, Toll) for component in space.flat.components):
+    if space.uneven and any(isinstance(component, Toll) for component in space.flat.components):
         return False  # the walk's own list of uneven mappings has no Tolls
     listed = stored_figures(of_the_walk, make, seed, limit)
     if listed is None:
@@ -60,7 +63,27 @@ def test_tiles_with_gaps() -> None:
 
 @pytest.mark.parametrize("seed", [8, *at_night(9, 11)])
 def test_search_with_uneven_tiles_equals_the_walk(seed: int) -> None:
-    assert check(seed, limit=1000, uneven=True)
+    assert check(seed, limit=1000, make=uneven_space_of)
+
+
+@pytest.mark.parametrize(
+    ("make", "seed"),
+    [(padded_space_of, 15), (padded_space_of, 27), (padded_uneven_space_of, 35)],
+)
+def test_search_over_padded_tensors_equals_the_walk(
+    make: Callable[[int], Mapspace], seed: int
+) -> None:
+    assert check(seed, 900, make)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("make", [padded_space_of, padded_uneven_space_of])
+@pytest.mark.parametrize("block", range(10))
+def test_search_over_padded_tensors_equals_the_walk_on_many(
+    block: int, make: Callable[[int], Mapspace]
+) -> None:
+    seeds = range(1000 + 20 * block, 1020 + 20 * block)
+    assert enough(sum(check(seed, 2000, make) for seed in seeds), 1)
 
 
 @pytest.mark.nightly
@@ -74,4 +97,4 @@ def test_search_equals_the_walk_on_many(block: int) -> None:
 @pytest.mark.parametrize("block", range(15))
 def test_search_with_uneven_tiles_equals_the_walk_on_many(block: int) -> None:
     seeds = range(1000 + 20 * block, 1020 + 20 * block)
-    assert enough(sum(check(seed, limit=3000, uneven=True) for seed in seeds), 3)
+    assert enough(sum(check(seed, limit=3000, make=uneven_space_of) for seed in seeds), 3)

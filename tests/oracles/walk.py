@@ -2,7 +2,8 @@
 
 It knows nothing of products of loop bounds: it visits every point of the iteration space in the
 order of the mapping, all lanes of the spatial loops in lockstep, keeps the set of outputs that have
-a partial sum in each buffer, and counts what moves.
+a partial sum in each buffer, and counts what moves. Of a tile that leaves its tensor, only the
+positions inside move; below a fanout a second count has the zeros, too, by which time is told.
 """
 
 from __future__ import annotations
@@ -37,12 +38,18 @@ class Case:
 
 @dataclass
 class Counter:
-    """Walks the mapping; `reads[component, tensor][unit]` and `writes` count values."""
+    """Walks the mapping; `reads[component, tensor][unit]` and `writes` count values.
+
+    `zeros["read"]` and `zeros["write"]` have the zeros beside the tensors in the same form.
+    """
 
     case: Case
     einsum: Any
     reads: Any = field(default_factory=lambda: defaultdict(lambda: defaultdict(int)))
     writes: Any = field(default_factory=lambda: defaultdict(lambda: defaultdict(int)))
+    zeros: Any = field(
+        default_factory=lambda: defaultdict(lambda: defaultdict(lambda: defaultdict(int)))
+    )
     steps: int = 0
     operations: int = 0
 
@@ -114,8 +121,9 @@ class Counter:
         self.ask(access, {c: (tile, fresh[c] if level.skip else 0) for c, tile in tiles.items()})
         if not leaf:
             for c, tile in tiles.items():
-                came = size(tile) - (fresh[c] if level.skip else 0)
+                came = size(tile, access) - (fresh[c] if level.skip else 0)
                 self.writes[component, access.tensor][c] += came
+                self.zeros["write"][component, access.tensor][c] += outside(tile, access)
                 if access.output:
                     up = self.memory_above(access.tensor)
                     known = self.valid[up[0], access.tensor, c[: up[1]]]
@@ -146,8 +154,10 @@ class Counter:
             if level.tag == "Toll" and level.direction == "up":
                 continue
             for coordinates, (tile, fresh) in merged.items():
-                moved = size(tile) - (fresh if level.skip else 0)
+                moved = size(tile, access) - (fresh if level.skip else 0)
                 self.reads[name, access.tensor][coordinates[:above]] += moved
+                zeros = self.zeros["read"][name, access.tensor]
+                zeros[coordinates[:above]] += outside(tile, access)
 
     def give(self, access: Any, results: dict[tuple[Any, ...], tuple[Box, int]]) -> None:
         for name, above, merged in self.climb(access.tensor, results):
@@ -173,6 +183,16 @@ class Counter:
                 return
             below = above
 
+    def busiest(self, action: str, component: str, tensor: str) -> int:
+        """Return the values that one instance moves in the time of an action (zeros included below
+        a fanout)."""
+        mine = (self.reads if action == "read" else self.writes)[component, tensor]
+        zeros = self.zeros[action][component, tensor]
+        above = [level.name for level in self.case.levels].index(component) + 1
+        if not any(level.fanout for level in self.case.levels[:above]):
+            zeros = {}
+        return max((values + zeros.get(unit, 0) for unit, values in mine.items()), default=0)
+
 
 def merge(requests: dict[tuple[Any, ...], Any], loop: int) -> dict[tuple[Any, ...], Any]:
     groups = defaultdict(list)
@@ -190,17 +210,24 @@ def merge(requests: dict[tuple[Any, ...], Any], loop: int) -> dict[tuple[Any, ..
 def box(access: Any, space: dict[str, tuple[int, int]]) -> Box:
     found = []
     for _, form in access.projection:
-        low = form.constant + sum(f * space[v][0] for v, f in form.terms)
-        high = form.constant + sum(f * (space[v][0] + space[v][1] - 1) for v, f in form.terms)
-        found.append((low, high))
+        ends = [(f * space[v][0], f * (space[v][0] + space[v][1] - 1)) for v, f in form.terms]
+        found.append((form.constant + sum(map(min, ends)), form.constant + sum(map(max, ends))))
     return tuple(found)
 
 
-def size(tile: Box) -> int:
+def size(tile: Box, access: Any = None) -> int:
+    """Return the positions of a box, if an access is given those inside its padded ranks."""
+    padded = dict(access.padded) if access is not None else {}
+    ranks = [rank for rank, _ in access.projection] if access is not None else [None] * len(tile)
     product = 1
-    for low, high in tile:
-        product *= high - low + 1
+    for rank, (low, high) in zip(ranks, tile, strict=True):
+        inside = [x for x in range(low, high + 1) if rank not in padded or 0 <= x < padded[rank]]
+        product *= len(inside)
     return product
+
+
+def outside(tile: Box, access: Any) -> int:
+    return size(tile) - size(tile, access)
 
 
 def elements(tile: Box) -> set[tuple[int, ...]]:

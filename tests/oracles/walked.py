@@ -70,18 +70,27 @@ def walked(einsum: Einsum, flat: FlatArch, nodes: tuple[Node, ...]) -> tuple[flo
                 continue
             action = component.action(name)
             per_unit: dict[Any, float] = defaultdict(float)
+            zeros_too: dict[Any, float] = defaultdict(float)  # the time below a fanout has them
             for (holder, tensor), units in counts.items():
                 if holder != component.name:
                     continue
+                share = float(action.values_per_action[tensor]) / float(component.actions_scale)
+                zeros = counter.zeros[name][holder, tensor] if below_fanout(flat, holder) else {}
                 for unit, values in units.items():
-                    share = float(action.values_per_action[tensor])
-                    per_unit[unit] += values / share * float(component.actions_scale)
+                    per_unit[unit] += values / share
+                    zeros_too[unit] += (values + zeros.get(unit, 0)) / share
             energy += sum(per_unit.values()) * action.energy
-            calls[name] = max(per_unit.values(), default=0.0)
+            calls[name] = max(zeros_too.values(), default=0.0)
         if component.latency is not None:
             latency = max(latency, component.latency(calls))
     times = einsum.n_instances
     return times * (energy + leaked(einsum, flat, single) * latency), times * latency
+
+
+def below_fanout(flat: FlatArch, name: str) -> bool:
+    """Tell whether a component has a fanout, or stands below one."""
+    above = [component.name for component in flat.components].index(name) + 1
+    return any(component.spatial for component in flat.components[:above])
 
 
 def _tolls_below_lanes(flat: FlatArch, nodes: list[Any]) -> list[Any]:

@@ -183,7 +183,7 @@ def network_charges(
         lanes = _lanes_of(slots[route.slot : region[place]])
         n_lanes = prod(number for _, number in lanes)
         for add in route.terms:
-            factor = add.factor / n_lanes if add.kind == "moved" else add.factor
+            factor = add.factor / n_lanes if add.kind in ("moved", "whole") else add.factor
             all_lanes = _lanes_per_variable([*add.lanes, *lanes])
             charges.setdefault(place, []).append(add._replace(factor=factor, lanes=all_lanes))
     return {

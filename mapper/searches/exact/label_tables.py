@@ -335,7 +335,7 @@ class LabelEngine:
             return np.minimum(
                 factors.greatest, self.lattice.visits(access, ("partial", "irrelevant"))
             )
-        if term.kind != "moved" or term.lanes:
+        if term.kind not in ("moved", "whole") or term.lanes:
             return factors.least
         return np.maximum(factors.least, 1.0 / self.lattice.visits(access, ("irrelevant",)))
 
@@ -421,10 +421,8 @@ class LabelEngine:
     def count(self, tensor: str, kind: str, lanes: Lanes = ()) -> Floats:
         """Return how many values of a tensor move for each tile at its lower holder.
 
-        Shape (states,). `kind`: "moved", tile times all iterations above it; "first", tile times
-        iterations of relevant variables; "tile", the values of the tile alone; "once", 1. `lanes`:
-        pairs (variable, lanes) by which the tile is larger, with the iterations above the smaller
-        one.
+        Shape (states,). `kind`: of count, as in a CostTerm. `lanes`: pairs (variable, lanes) by
+        which the tile is larger, with the iterations above the smaller one.
         """
         key = (tensor, kind, lanes)
         if key not in self._counts:
@@ -435,6 +433,8 @@ class LabelEngine:
         if kind == "once":
             return np.ones(self.lattice.size)
         access = self.problem.einsum.access(tensor)
+        if kind == "moved" and access.clipped:
+            return self.lattice.moved_inside(access, dict(lanes))
         values = self.lattice.occupancy(access, dict(lanes))
         if kind == "tile":
             return values

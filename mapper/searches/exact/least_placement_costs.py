@@ -18,6 +18,7 @@ import numpy as np
 
 from tilewright.arch.components.components import Component, Memory
 from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.model.padded_spans import share_of_points
 from tilewright.mapper.searches.exact.kernels import Floats
 from tilewright.mapper.searches.exact.label_fields import label_fields
 from tilewright.mapper.searches.exact.label_metrics import KINDS, Goal, LabelMetrics
@@ -178,8 +179,9 @@ def _least_handed_over(problem: Problem, readers: Sequence[_HandedOver]) -> floa
     bounds = problem.einsum.bounds
     most = np.array([prod(bounds[v] for v in r.irrelevant(problem)) for r in readers], np.float64)
     shared = np.minimum(_lane_shares(problem, readers), most)
-    operations = float(problem.einsum.operations)
-    values = np.maximum([r.values for r in readers], operations / shared)
+    operations = problem.einsum.operations
+    taken = [float(operations * share_of_points(r.access, bounds)) for r in readers]
+    values = np.maximum([r.values for r in readers], taken / shared)
     return float((values @ np.array([r.price for r in readers])).min())
 
 

@@ -154,25 +154,27 @@ def _calls(problem: Problem, component: Component, tensor: str, name: str) -> fl
 def touched_values(access: TensorAccess, bounds: Mapping[str, int]) -> int:
     """Return how many values of a tensor an Einsum uses at least.
 
-    Strides may skip some: `A[2*m]` with m = 4 uses 4 of 7 values. `bounds`: rank variable to
-    iterations.
+    Strides may skip some: `A[2*m]` with m = 4 uses 4 of 7 values. Zeros of padded ranks do not
+    count. `bounds`: rank variable to iterations.
     """
     size = 1
     seen: set[str] = set()
-    for _, form in access.projection:
+    clipped = dict(access.clipped)
+    for number, (_, form) in enumerate(access.projection):
         names = {name for name, _ in form.terms}
         if not names & seen:  # a variable seen before may only repeat a diagonal
-            size *= _positions(form, bounds)
+            size *= _positions(form, bounds, clipped.get(number))
         seen |= names
     return size
 
 
-def _positions(form: Affine, bounds: Mapping[str, int]) -> int:
+def _positions(form: Affine, bounds: Mapping[str, int], size: int | None) -> int:
     """Count the distinct values of an affine form over the whole iteration space.
 
-    `bounds`: of the rank variables. Example: p + r with bounds 8 and 3 has 10.
+    `bounds`: of the rank variables; `size`: count those from 0 up to it, if given. Example: p + r
+    with bounds 8 and 3 has 10.
     """
-    if len(form.terms) <= 1:
+    if len(form.terms) <= 1 and size is None:
         return prod(bounds[name] for name, _ in form.terms)
     hit = np.ones(1, bool)
     for name, factor in sorted(form.terms, key=lambda term: bounds[term[0]]):
@@ -181,6 +183,9 @@ def _positions(form: Affine, bounds: Mapping[str, int]) -> int:
         for offset in np.flatnonzero(hit).tolist():
             wider[offset : offset + step * (count - 1) + 1 : step] = True
         hit = wider
+    if size is not None:
+        least = form.ends(bounds)[0]
+        hit = hit[max(0, -least) : max(0, size - least)]
     return int(hit.sum())
 
 

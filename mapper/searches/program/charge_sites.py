@@ -23,7 +23,11 @@ from typing import NamedTuple
 
 from tilewright.arch.components.components import SpatialDim
 from tilewright.mapper.searches.exact.label_fields import LabelFields
-from tilewright.mapper.searches.program.edge_traffic import EdgeCharge
+from tilewright.mapper.searches.program.edge_traffic import (
+    EdgeCharge,
+    moved_kinds,
+    values_of_operations,
+)
 from tilewright.mapper.searches.program.out_of_order import (
     NO_LANES_SEEN_BELOW,
     Factors,
@@ -45,9 +49,9 @@ class CostTerm(NamedTuple):
 
     To column `field` of a label (a partial mapping's tuple of costs) it adds `factor` times a
     count of the values of `tensor` at the label's tile. `kind` of count: "moved" (tile times
-    iterations above), "first" (times relevant ones only), "tile" or "once" (1). `lanes`: pairs
-    (variable, lanes) by which the tile is larger. `rate`: number of a rate by which `factor` is
-    still to be multiplied, or IN_NUMBERS.
+    iterations above, without zeros of padded ranks), "whole" (with them), "first" (times relevant
+    iterations only), "tile" or "once" (1). `lanes`: pairs (variable, lanes) by which the tile is
+    larger. `rate`: number of a rate by which `factor` is still to be multiplied, or IN_NUMBERS.
     """
 
     field: int
@@ -222,8 +226,9 @@ class ChargeLocator:
             return ChargeSite(blocking_slots=blocking, deferral=deferral)
         if reuse.chosen:
             return self._reused_move_site(charge, rates, reuse)
-        factor = 1 / reuse.fixed_lanes
-        return ChargeSite(child.slot, _terms(rates, charge.edge.tensor, "moved", factor, ()))
+        kinds = moved_kinds(self._problem, charge)
+        terms = _terms(rates, charge.edge.tensor, kinds, 1 / reuse.fixed_lanes)
+        return ChargeSite(child.slot, terms)
 
     def _reused_move_site(self, charge: EdgeCharge, rates: Rates, reuse: _Reuse) -> ChargeSite:
         """Return where moved values are charged if chosen lanes share them (`reuse`)."""
@@ -231,12 +236,12 @@ class ChargeLocator:
         iterations = self._unseen_iterations(tensor, top, child.slot)
         if iterations is not None:
             lanes_above = prod(lanes for i, lanes in reuse.fixed.items() if i < top)
-            return ChargeSite(top, _terms(rates, tensor, "moved", iterations / lanes_above, ()))
+            kinds = moved_kinds(self._problem, charge)
+            return ChargeSite(top, _terms(rates, tensor, kinds, iterations / lanes_above))
         if charge.edge.child is None and len(reuse.chosen) == 1:
-            einsum = self._problem.einsum
-            values = einsum.operations * einsum.access(tensor).point_size / reuse.fixed_lanes
-            amounts = _per_choice(rates, [values / n for n in reuse.chosen[top]])
-            return ChargeSite(top, per_choice=amounts)
+            counts = [n / reuse.fixed_lanes for n in values_of_operations(self._problem, charge)]
+            amounts = [[values / n for n in reuse.chosen[top]] for values in counts]
+            return ChargeSite(top, per_choice=_per_choice(rates, *amounts))
         deferral = self._deferred_move(charge, rates, reuse)
         return ChargeSite(blocking_slots=tuple(reuse.chosen), deferral=deferral)
 
@@ -258,8 +263,8 @@ class ChargeLocator:
 
     def _deferred_move(self, charge: EdgeCharge, rates: Rates, reuse: _Reuse) -> DeferredCharge:
         """Return the cost of moved values, counted at the child, to be divided by lanes above."""
-        tensor, child = charge.edge.tensor, self._child(charge)
-        access, lanes = self._problem.einsum.access(tensor), child.seen_below.lanes
+        child = self._child(charge)
+        access, lanes = self._problem.einsum.access(charge.edge.tensor), child.seen_below.lanes
         divisors = dict[int, tuple[float, ...]](
             child.seen_below.visit_divisors(access, tuple(self._problem.einsum.bounds))
         )
@@ -271,7 +276,8 @@ class ChargeLocator:
             for i, divisor_values in sorted(divisors.items())
         )
         divisor = reuse.fixed_lanes * prod(number for _, number in lanes)
-        terms = _terms(rates, tensor, "moved", 1 / divisor, lanes)
+        kinds = moved_kinds(self._problem, charge)
+        terms = _terms(rates, charge.edge.tensor, kinds, 1 / divisor, lanes)
         return DeferredCharge(child.slot, charge.level, terms, factors)
 
     def _unseen_iterations(self, tensor: str, top: int, child: int) -> float | None:
@@ -340,7 +346,7 @@ class ChargeLocator:
         access = self._problem.einsum.access(charge.edge.tensor)
         lanes = self._child(charge).seen_below.lanes
         divisor = prod(number for v, number in lanes if access.relevance(v) == "relevant")
-        return _terms(rates, charge.edge.tensor, "first", fixed / divisor, lanes)
+        return _terms(rates, charge.edge.tensor, ("first", "first"), fixed / divisor, lanes)
 
     def _fill_copies(self, charge: EdgeCharge) -> Iterator[_FillCopies]:
         """Yield the dimensions above the child whose lanes each have a first fill of their own."""
@@ -379,9 +385,7 @@ class ChargeLocator:
             value / (prod(choice) if copies.level <= charge.level else 1)
             for value, choice in zip(values, loops.choices, strict=True)
         ]
-        energy = _per_choice({f: r for f, r in rates.items() if f == 0}, values)
-        calls = _per_choice({f: r for f, r in rates.items() if f != 0}, per_lane)
-        return ChargeSite(copies.slot, per_choice=energy + calls)
+        return ChargeSite(copies.slot, per_choice=_per_choice(rates, values, per_lane))
 
 
 @lru_cache(maxsize=4096)  # templates of an Einsum ask for few, tens of thousands of times
@@ -391,21 +395,28 @@ def _products(choices: tuple[tuple[int, ...], ...], chosen: tuple[int, ...]) -> 
 
 
 def _terms(
-    rates: Rates, tensor: str, kind: str, factor: float, lanes: Lanes
+    rates: Rates, tensor: str, kinds: tuple[str, str], factor: float, lanes: Lanes = ()
 ) -> tuple[CostTerm, ...]:
-    """Return one term per field that a count is charged to; `factor`: multiplies its rate."""
+    """Return one term per field that a count is charged to.
+
+    `kinds`: of count, for energy and for calls; `factor`: multiplies its rate.
+    """
     return tuple(
-        CostTerm(field, tensor, kind, rate.scale * factor, lanes, rate.number)
+        CostTerm(field, tensor, kinds[field != 0], rate.scale * factor, lanes, rate.number)
         for field, rate in rates.items()
     )
 
 
-def _per_choice(rates: Rates, values: Sequence[float]) -> tuple[ChoiceAmount, ...]:
+def _per_choice(
+    rates: Rates, values: Sequence[float], calls: Sequence[float]
+) -> tuple[ChoiceAmount, ...]:
     """Return, per field, the amounts that so many moved values add for each choice.
 
-    `values`: number of values per choice.
+    Numbers of values per choice: `values` for energy, `calls` for the calls of one instance.
     """
     return tuple(
-        ChoiceAmount(field, tuple(rate.scale * v for v in values), rate.number)
+        ChoiceAmount(
+            field, tuple(rate.scale * v for v in (calls if field else values)), rate.number
+        )
         for field, rate in rates.items()
     )

@@ -6,6 +6,8 @@ T's own mapping (model.md §3.6; lattice.md §1.2):
     R = occ_T(t) * prod_v B_v / t_v                     values moved, counted at c
     S = occ_T(t) * prod_{v relevant} B_v / t_v          of them, first fills of an output
 
+Of a rank that is padded, R has what the tiles span inside it (model.md §3.7).
+
 S is multiplied by the lanes above c over variables that are not fully relevant to T (R has these
 lanes in B / t). Seen from above a spatial dimension that reuses T, both counts are divided by the
 lanes over irrelevant variables. An EdgeCharge charges one such count to one action.
@@ -19,6 +21,8 @@ from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from tilewright.arch.components.components import Component, Compute, Memory, Toll
+from tilewright.mapper.model.padded_counts import zeros_take_time
+from tilewright.mapper.model.padded_spans import share_of_points
 from tilewright.mapper.templates.placement import Template
 from tilewright.mapper.templates.problem import Problem
 
@@ -71,6 +75,30 @@ def values_per_move(problem: Problem, charge: EdgeCharge) -> int:
     if charge.edge.child is not None:
         return 1
     return problem.einsum.access(charge.edge.tensor).point_size
+
+
+def moved_kinds(problem: Problem, charge: EdgeCharge) -> tuple[str, str]:
+    """Return the kinds of count that the values moved take for energy, and for calls in time.
+
+    "moved" is without zeros of padded ranks, "whole" with them (theory/model.md §3.7).
+    """
+    if zeros_take_time(problem.components[: charge.level + 1]):
+        return "moved", whole_kind(problem, charge.edge.tensor)
+    return "moved", "moved"
+
+
+def whole_kind(problem: Problem, tensor: str) -> str:
+    """Return the kind of count of the values moved with zeros of padded ranks, if there are any."""
+    return "whole" if problem.einsum.access(tensor).clipped else "moved"
+
+
+def values_of_operations(problem: Problem, charge: EdgeCharge) -> tuple[float, float]:
+    """Return how many values the operations of an Einsum take one by one: for energy, and calls."""
+    einsum = problem.einsum
+    access = einsum.access(charge.edge.tensor)
+    whole = einsum.operations * access.point_size
+    inside = float(whole * share_of_points(access, einsum.bounds))
+    return inside, whole if moved_kinds(problem, charge)[1] == "whole" else inside
 
 
 def edges(problem: Problem, template: Template) -> Iterator[Edge]:

@@ -21,6 +21,7 @@ from tilewright.arch.components.components import Component, Network, SpatialDim
 from tilewright.mapper.model.network import unicast_on_mesh
 from tilewright.mapper.searches.exact.label_fields import LabelFields
 from tilewright.mapper.searches.program.charge_sites import ChargeSite, CostTerm
+from tilewright.mapper.searches.program.edge_traffic import whole_kind
 from tilewright.mapper.templates.placement import Template
 from tilewright.mapper.templates.problem import Problem
 from tilewright.mapper.templates.slots import Fill, Slot, TollCrossing
@@ -297,16 +298,17 @@ def _leg_charges(
     if price is None:
         return
     exact = problem.conventions.links_carry_all_rounds
+    kind = whole_kind(problem, leg.tensor)
     outer_lanes = 1
     for number, loop in enumerate(loops):
         counts = hop_counts(network, loop, exact)
         hops = counts.links * price.actions * loop.iterations_share
         traffic = counts.busiest * price.actions
-        terms = [CostTerm(0, leg.tensor, "moved", hops * price.joules, loop.after)]
+        terms = [CostTerm(0, leg.tensor, kind, hops * price.joules, loop.after)]
         field = fields.links.get((leg.level, loop.dim))
         if field is not None and exact:
             factor = traffic * loop.iterations_share / outer_lanes
-            terms.append(CostTerm(field, leg.tensor, "moved", factor, loop.after))
+            terms.append(CostTerm(field, leg.tensor, kind, factor, loop.after))
         elif field is not None and all(outer.dim == loops[0].dim for outer in loops[:number]):
             per_round = traffic / float(network.actions_scale)
             factor = per_round if loop.dim == loops[0].dim else 0.0

@@ -22,6 +22,7 @@ from tilewright.mapper.searches.program.charge_sites import (
     ChoiceFactors,
     CostTerm,
 )
+from tilewright.mapper.searches.program.edge_traffic import whole_kind
 from tilewright.mapper.searches.program.holder_order import below_deeper_lanes
 from tilewright.mapper.searches.program.network_hops import (
     ChargedLeg,
@@ -150,6 +151,7 @@ def _leg_site(
     if price is None:
         return ChargeSite(dimension.slot)
     field = fields.links.get((leg.level, dimension.loops.name))
+    moved = whole_kind(problem, leg.tensor)
     charges = []
     for choice in dimension.loops.choices:
         terms = []
@@ -158,7 +160,7 @@ def _leg_site(
                 network_at(problem, leg.level), loop, problem.conventions.links_carry_all_rounds
             )
             joules = counts.links * price.actions * loop.iterations_share * price.joules
-            terms.append(CostTerm(0, leg.tensor, "moved", joules, loop.after))
+            terms.append(CostTerm(0, leg.tensor, moved, joules, loop.after))
             if field is not None:
                 kind, per_value = _link_traffic(problem, leg, price)
                 factor = counts.busiest * per_value
@@ -173,6 +175,6 @@ def _link_traffic(problem: Problem, leg: ChargedLeg, price: HopPrice) -> tuple[s
     "moved" if a link carries all rounds; then the lanes of this and outer dimensions share it.
     """
     if problem.conventions.links_carry_all_rounds:
-        return "moved", price.actions
+        return whole_kind(problem, leg.tensor), price.actions
     network = network_at(problem, leg.level)
     return "tile", price.actions / float(network.actions_scale)

@@ -25,7 +25,13 @@ from tilewright.mapper.searches.uneven.costs.loop_sites import LoopSite, TileOpt
 from tilewright.mapper.searches.uneven.costs.remaining_energy import RemainingEnergy, TileGrid
 from tilewright.mapper.searches.uneven.costs.slot_charges import SlotCharge
 from tilewright.mapper.searches.uneven.costs.tile_chains import ALL, ONE_LANE, LaneRange, TileChains
-from tilewright.mapper.searches.uneven.costs.uneven_counts import FormGroup, groups_of, moved_values
+from tilewright.mapper.searches.uneven.costs.uneven_counts import (
+    Cuts,
+    FormGroup,
+    groups_of,
+    moved_inside,
+    moved_values,
+)
 from tilewright.mapper.searches.uneven.costs.uneven_messages import SlotStates, UnevenMessages
 from tilewright.mapper.searches.uneven.partial_mappings import (
     PartialMappings,
@@ -192,9 +198,16 @@ class SlotWalk:
         def extent(v: str) -> Floats:
             return columns[v].extent[states[:, names.index(v)]]
 
+        def cuts(v: str) -> Cuts:
+            number = names.index(v)
+            return self._chains[number].cuts(states[:, number])
+
         groups: tuple[FormGroup, ...] = self._groups[charge.count.tensor]
         for group in groups:
-            total = total * moved_values(group, sizes, extent)
+            inside = charge.count.inside and group.padded_size is not None
+            total = total * (
+                moved_inside(group, cuts) if inside else moved_values(group, sizes, extent)
+            )
         touched = {v for group in groups for v in group.variables}
         for number, v in enumerate(names):
             if v not in touched:

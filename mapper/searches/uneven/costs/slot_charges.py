@@ -16,6 +16,7 @@ from tilewright.mapper.searches.exact.label_fields import LabelFields
 from tilewright.mapper.searches.program.edge_traffic import (
     EdgeCharge,
     edge_charges,
+    moved_kinds,
     values_per_move,
 )
 from tilewright.mapper.searches.uneven.costs.tile_chains import CountKind, Lane
@@ -30,10 +31,12 @@ class ValueCount:
     """A count of the values of a tensor that move between two holders.
 
     `kinds`: for each rank variable which of its tiles count: all, or only the largest or first.
+    `inside`: zeros of padded ranks do not count; all tiles of their variables do then.
     """
 
     tensor: str
     kinds: tuple[CountKind, ...]
+    inside: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +173,10 @@ class ChargeCompiler:
                     v, counts_first_turn, outer + shared if relevance == "irrelevant" else outer
                 )
             )
-        return ValueCount(charge.edge.tensor, tuple(kinds))
+        moved = moved_kinds(self._problem, charge)[unit]
+        return ValueCount(
+            charge.edge.tensor, tuple(kinds), bool(access.clipped) and moved != "whole"
+        )
 
     def _kind(self, variable: str, first: bool, busiest: Sequence[_UsedDimension]) -> CountKind:
         lanes = {s.lane for s in busiest if s.most((variable,)) > 1}

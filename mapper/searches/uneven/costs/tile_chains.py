@@ -156,6 +156,18 @@ class TileChains:
         """
         return int(self._rows[state][0])
 
+    def cuts(self, states: Ints) -> tuple[Ints, Ints, Ints]:
+        """Return how the variable is cut into tiles in some states, shape (states,) each.
+
+        Its bound, the period with which tiles begin anew (the tile that the uneven loop cuts), and
+        the tile. `states`: their numbers.
+        """
+        distinct, inverse = np.unique(states, return_inverse=True)
+        heads = [self._head(state) for state in distinct.tolist()]
+        tiles = np.array([tile for tile, _, _ in heads], np.int64)[inverse]
+        periods = np.array([cut or self.bound for _, _, cut in heads], np.int64)[inverse]
+        return np.full(len(states), self.bound, np.int64), periods, tiles
+
     def column(self, kind: CountKind) -> StateColumn:
         """Return, as arrays over all states so far, tile sizes and one kind of count of tiles.
 

@@ -8,10 +8,12 @@ from itertools import product
 
 import numpy as np
 
-from tilewright.mapper.searches.exact.kernels import Floats
+from tilewright.mapper.model.padded_spans import Cut, spanned_by_cuts
+from tilewright.mapper.searches.exact.kernels import Floats, Ints
 from tilewright.mapper.workload.einsum import Affine, TensorAccess
 
 CountedSize = tuple[Floats, Floats]  # how many tiles, and their size
+Cuts = tuple[Ints, Ints, Ints]  # bound, period, and tile, as in a Cut
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,11 +21,13 @@ class FormGroup:
     """Index expressions of a tensor that share no variable with its other expressions.
 
     `variables`: their rank variables; `forms`: the affine expressions. Counts of values of
-    different groups multiply.
+    different groups multiply. `padded_size`: positions of the rank if it is padded, so that zeros
+    beside it do not move; the group is one expression then.
     """
 
     variables: tuple[str, ...]
     forms: tuple[Affine, ...]
+    padded_size: int | None = None
 
     @property
     def is_single(self) -> bool:
@@ -40,17 +44,38 @@ def groups_of(access: TensorAccess) -> tuple[FormGroup, ...]:
 
     For `A[m, p + r, r]`: m alone; p + r with r.
     """
-    groups: list[tuple[list[str], list[Affine]]] = []
-    for _, form in access.projection:
+    padded = dict(access.clipped)  # their variables stand in no other rank
+    groups: list[FormGroup] = []
+    for number, (_, form) in enumerate(access.projection):
         names, forms = [name for name, _ in form.terms], [form]
         apart = []
         for group in groups:
-            if set(group[0]) & set(names):
-                names, forms = group[0] + names, group[1] + forms
+            if set(group.variables) & set(names):
+                names, forms = [*group.variables, *names], [*group.forms, *forms]
             else:
                 apart.append(group)
-        groups = [*apart, (names, forms)]
-    return tuple(FormGroup(tuple(dict.fromkeys(names)), tuple(forms)) for names, forms in groups)
+        variables = tuple(dict.fromkeys(names))
+        groups = [*apart, FormGroup(variables, tuple(forms), padded.get(number))]
+    return tuple(groups)
+
+
+def moved_inside(group: FormGroup, cuts: Callable[[str], Cuts]) -> Floats:
+    """Return how many values of a padded rank move over all visits, without zeros, per label.
+
+    `group`: its index; `cuts(v)`: how a variable is cut into tiles (theory/model.md §3.7).
+    """
+    (form,), size = group.forms, group.padded_size
+    assert size is not None
+    if not form.terms:
+        return np.full(1, float(spanned_by_cuts(form, size, ()).inside))
+    columns = [cuts(name) for name, _ in form.terms]
+    numbers = np.stack([column for cut in columns for column in cut], axis=1)
+    distinct, inverse = np.unique(numbers, axis=0, return_inverse=True)
+    values = [
+        spanned_by_cuts(form, size, tuple(Cut(*row[i : i + 3]) for i in range(0, len(row), 3)))
+        for row in distinct.tolist()
+    ]
+    return np.array([v.inside for v in values], np.float64)[inverse.reshape(-1)]
 
 
 def moved_values(
@@ -94,8 +119,11 @@ def least_moved(
 
     `bounds`: values of each variable; `fewest`: least number of tiles of a variable, by class.
     With each variable in one expression the count is linear in each number of tiles, so that the
-    minimum is at a corner of the possible numbers.
+    minimum is at a corner of the possible numbers. Without the zeros of a padded rank it is less by
+    at most as many as single points read, times the largest factor (theory/model.md §3.7).
     """
+    if group.padded_size is not None:
+        return _least_inside(group, bounds, fewest)
     if group.is_single:
         return np.full(1, float(bounds[group.variables[0]]))
     if len(group.forms) > 1:
@@ -114,6 +142,19 @@ def least_moved(
     for corner in corners[1:]:
         bound = np.minimum(bound, corner)
     return bound
+
+
+def _least_inside(
+    group: FormGroup, bounds: dict[str, int], fewest: Callable[[str], Floats]
+) -> Floats:
+    """Return a lower bound of the values of a padded rank that move, without zeros."""
+    (form,), size = group.forms, group.padded_size
+    assert size is not None
+    cuts = tuple(Cut(bounds[name], bounds[name], 1) for name, _ in form.terms)
+    inside, points = spanned_by_cuts(form, size, cuts)
+    zeros = max((abs(factor) for _, factor in form.terms), default=1) * (points - inside)
+    whole = least_moved(FormGroup(group.variables, group.forms), bounds, fewest)
+    return np.maximum(whole - zeros, 0.0)
 
 
 def _linear(form: Affine, bounds: dict[str, int], tiles: dict[str, Floats]) -> Floats:
