@@ -66,7 +66,7 @@ class GridConstraints:
                 _allowed(field_name, name, (FREE, "none", *einsum.bounds))
 
     def allows_shares(self, axis: str, names: frozenset[str]) -> bool:
-        """Return whether the values of these rank variables may be shared along an axis."""
+        """Return whether just these rank variables may be divided along an axis of elements."""
         wanted = self.x if axis == "X" else self.y
         if wanted == FREE:
             return True

@@ -115,7 +115,11 @@ class GridMapspace:
         return [GridChoice(family, scheme) for scheme in self.reductions(family)]
 
     def reductions(self, family: GridFamily) -> list[str]:
-        """Return the schemes of the reduction in which the choices of a family differ."""
+        """Return the texts of the reduction schemes to try for a family of mappings.
+
+        No two have the same chains. Only one if the constraints name it, or if no elements add up
+        together.
+        """
         groups, words = self.groups(family.shares), self._output_values(family)
         if self.constraints.reduction == "free" or max(groups) == 1:
             elements = prod(share.count for share in family.shares)

@@ -78,7 +78,7 @@ class GridMap:
         return -(-prod(self.grid) // self.unit_count) if self.dealt else 1
 
     def unit(self, cell: Sequence[int]) -> Unit:
-        """Return the unit of a cell."""
+        """Return the unit of a cell; SpecError for a cell outside the grid."""
         number = number_in(self.grid, cell)
         if self.dealt:
             return digits(self.units, number % self.unit_count)

@@ -168,7 +168,10 @@ class GridSplit:
 
     @property
     def uneven(self) -> tuple[int, ...]:
-        """Positions of the last shard that lie beyond the extent, along each group (0: even)."""
+        """Positions of the shards that lie beyond the extent, along each group (0: even).
+
+        Example: 9 positions in shards of 2 over 6 cells: 3.
+        """
         return tuple(
             shard * cells - extent
             for shard, cells, extent in zip(self.shard_shape, self.grid, self.extents, strict=True)

@@ -56,7 +56,7 @@ class NumberedLookup:
     axes: tuple[int, ...]
 
     def unit(self, cell: Sequence[int]) -> Unit:
-        """Return the unit of a cell."""
+        """Return the unit of a cell; SpecError for a cell outside the grid."""
         number, result = number_in(self.grid, cell), [0] * len(self.units)
         for axis in self.axes:
             number, result[axis] = divmod(number, self.units[axis])
@@ -174,7 +174,7 @@ def numbered_map(
 
 
 def number_of(positions: Sequence[tuple[QuasiAffine, int]]) -> QuasiAffine:
-    """Return the row-major number of digits (value, radix)."""
+    """Return the expression for the row-major number of digits given as (value, radix)."""
     total, behind = constant(0), 1
     for value, radix in reversed(positions):
         if radix > 1:

@@ -226,7 +226,10 @@ class FrontProof:
         return with_restrictions(self.claim, self.restrictions)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what is proven as plain data for JSON; without end is None."""
+        """Return what is proven as plain data for JSON.
+
+        `proven_up_to_energy` (J) is None if the whole front is proven.
+        """
         return {
             "metrics": list(self.metrics),
             "whole": self.whole,

@@ -238,7 +238,12 @@ class _OtherLoops:
         return self.reader_tiles.turns
 
     def of_writer(self, positions: _Intervals) -> tuple[Positions, Positions]:
-        """Return the first and the last turn with a position in each interval."""
+        """Return the first and the last turn with a position in each interval.
+
+        1 and 0 for an empty interval. All turns, from 0 on, if the loop starts anew in several
+        outer
+        tiles.
+        """
         tiles = self.writer_tiles
         lowest = np.maximum(positions.lowest, 0)
         highest = np.minimum(positions.highest, self.writer_bound - 1)
