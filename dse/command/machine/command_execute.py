@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,6 +18,10 @@ from tilewright.dse.command.console import (
     settings_option,
 )
 from tilewright.dse.command.design_options import ARCH_OPTION, WORKLOAD_OPTION, Names, load_both
+
+if TYPE_CHECKING:
+    from tilewright.simulator.execution.execution import Execution
+    from tilewright.simulator.lowering.passes.plan_passes import PlanPass
 
 MACHINE = click.option(
     "--machine", default="wse2-sdk-sim", show_default=True, metavar="PROFILE",
@@ -40,6 +45,8 @@ HTML = click.option(
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True,
               help="Of the operands that are drawn.")  # fmt: skip
 @HTML
+@click.option("--passes", is_flag=True,
+              help="Show what each pass of the lowering decided, and its check.")  # fmt: skip
 @settings_option()
 @json_option()
 def execute_command(
@@ -54,6 +61,7 @@ def execute_command(
     Examples:
       tilewright map --arch wafer_grid --workload W.yaml --machine wse2-sdk-sim --save M.yaml
       tilewright execute --arch wafer_grid --workload W.yaml --mapping M.yaml --html run.html
+      tilewright execute --arch wafer_grid --workload W.yaml --mapping M.yaml --passes
     """
     import numpy as np
 
@@ -85,10 +93,24 @@ def execute_command(
         write_execution_page(options["html"], page_of(execution, subject_of(arch, workload)))
     if options["results"] is not None:
         np.savez_compressed(options["results"], **execution.values)  # type: ignore[arg-type]
+    passes = passes_of(execution) if options["passes"] else {}
     if as_json:
-        emit(whole_document(execution))
-    else:
-        click.echo("\n".join(execution_lines(execution)))
+        documents = {name: [asdict(step) for step in steps] for name, steps in passes.items()}
+        emit({**whole_document(execution), **({"passes": documents} if passes else {})})
+        return
+    click.echo("\n".join(execution_lines(execution)))
+    for name, steps in passes.items():
+        click.echo(f"\n{name}, pass by pass\n" + "\n".join(str(step) for step in steps))
+
+
+def passes_of(execution: Execution) -> dict[str, tuple[PlanPass, ...]]:
+    """Return the passes by which the mapping of each Einsum became a program, each checked.
+
+    Raises PassError for a check that fails, which is a fault of Tilewright.
+    """
+    from tilewright.simulator.lowering.passes.plan_passes import plan_passes
+
+    return {run.name: plan_passes(run.plan, run.profile) for run in execution.einsums}
 
 
 def subject_of(arch: Names, workload: Names) -> str:
