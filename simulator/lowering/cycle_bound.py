@@ -132,7 +132,7 @@ def _overlapped_work(
     last = BodyCycles()
     for number, step in enumerate(shown):
         after = shown[number + 1] if number + 1 < len(shown) else runs
-        run = cycles.of_task(tasks["work"], {STEP: step}, _alike(range(step, after)))
+        run = cycles.of_task(tasks["work"], {STEP: step}, alike_runs(range(step, after)))
         result.add(run, after - step)
         if step >= steps - 1:
             last.pass_cycles(run.total - cycles.profile.task_end_cycles)
@@ -151,7 +151,7 @@ def _overlapped_work(
     return result
 
 
-def _alike(steps: range) -> list[AlikeRuns]:
+def alike_runs(steps: range) -> list[AlikeRuns]:
     """Return groups of steps whose runs take the same banks: one for each step modulo the banks.
 
     In each the buffers are those of its first step.

@@ -245,6 +245,7 @@ class _ElementProgram:
             start_shifts(work, read, SLOT, OTHER_SLOT, JOIN)
         self._work_on_tile(work)
         self._send_at_end(work)
+        self.code.main_priority("low")
         self._joins(2 * len(read.shifted))
 
     # -- overlapped ------------------------------------------------------------------------

@@ -89,7 +89,7 @@ class AlikeRuns(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Context:
+class BodyContext:
     """What is known of counters, loops and registers at an instruction.
 
     `known`: values of counters. `turns`: of the loops and maps around it, by counter. `runs`: of
@@ -101,7 +101,7 @@ class _Context:
     runs: Sequence[AlikeRuns] = ()
     loads: dict[Register, LoadRegister] = field(default_factory=dict)
 
-    def inside(self, counter: str, turns: int) -> _Context:
+    def inside(self, counter: str, turns: int) -> BodyContext:
         """Return the context of the body of a loop that has this counter and so many turns."""
         return replace(self, known=dict(self.known), turns={**self.turns, counter: turns})
 
@@ -128,7 +128,7 @@ class _Context:
                 shares[place] = shares.get(place, Fraction(0)) + share * run.number / runs
         return shares
 
-    def without(self, counter: str) -> _Context:
+    def without(self, counter: str) -> BodyContext:
         """Return the context of a branch that runs in some turns of a counter's loop only."""
         turns = {name: count for name, count in self.turns.items() if name != counter}
         return replace(self, known=dict(self.known), turns=turns, runs=())
@@ -153,7 +153,7 @@ class TaskCycles:
         task: name of the task that has the body. Of a branch on a counter without a known value the
         shorter way counts.
         """
-        return self._body(task, body, _Context(dict(counters or {})))
+        return self._body(task, body, BodyContext(dict(counters or {})))
 
     def of_task(
         self,
@@ -167,19 +167,19 @@ class TaskCycles:
         but the memory banks of what they read; bank conflicts count with their mean over these
         runs.
         """
-        result = self._body(task.name, task.body, _Context(dict(counters or {}), runs=runs))
+        result = self._body(task.name, task.body, BodyContext(dict(counters or {}), runs=runs))
         result.keep_busy(self.profile.task_switch_cycles)
         result.pass_cycles(self.profile.task_end_cycles)
         return result
 
-    def _body(self, task: str, body: Iterable[Instruction], context: _Context) -> BodyCycles:
+    def _body(self, task: str, body: Iterable[Instruction], context: BodyContext) -> BodyCycles:
         result = BodyCycles()
         for instruction in body:
             self._append(result, task, instruction, context)
         return result
 
     def _append(
-        self, result: BodyCycles, task: str, instruction: Instruction, context: _Context
+        self, result: BodyCycles, task: str, instruction: Instruction, context: BodyContext
     ) -> None:
         profile = self.profile
         match instruction:
@@ -210,7 +210,7 @@ class TaskCycles:
             known[name] = value + (known[name] if type(instruction).__name__ == "Add" else 0)
 
     def _operation(
-        self, result: BodyCycles, resolved: ResolvedOperation, context: _Context
+        self, result: BodyCycles, resolved: ResolvedOperation, context: BodyContext
     ) -> None:
         loaded = self._loaded(resolved)
         working = self._working(loaded)
@@ -252,7 +252,7 @@ class TaskCycles:
         return resolved.extent // row * -(-row // group) * cycles
 
     def _meeting(
-        self, resolved: ResolvedOperation, loaded: ResolvedOperation, context: _Context
+        self, resolved: ResolvedOperation, loaded: ResolvedOperation, context: BodyContext
     ) -> float:
         """Return the further cycles of an operation whose two reads meet on a bank, by their mean.
 
@@ -266,9 +266,12 @@ class TaskCycles:
         group, rate = group_pace(loaded, self.profile)
         further = self.profile.operations[loaded.operation.name].cycles[1] * factor - rate
         shares = context.displacements(_apart(moving[0].moves, moving[1].moves))
-        if further <= 0 or shares is None:
+        if further <= 0:
             return 0.0
         row = max(1, min(loaded.extent, row_of(loaded)))
+        if shares is None:
+            groups = loaded.extent // row * -(-row // group)
+            return float(self._unknown_meetings(groups) * further)
         first, second = moving[0].read, moving[1].read
         mean = sum(
             share * meetings(first.moved(words), second, loaded.extent, group, row)
@@ -276,7 +279,11 @@ class TaskCycles:
         )
         return float(mean * further)
 
-    def _map(self, result: BodyCycles, task: str, instruction: Map, context: _Context) -> None:
+    def _unknown_meetings(self, groups: int) -> int:  # noqa: ARG002
+        """Return how many of an operation's groups of values meet where that is not known."""
+        return 0
+
+    def _map(self, result: BodyCycles, task: str, instruction: Map, context: BodyContext) -> None:
         resolved = resolve_map(self.code, task, instruction)
         extent = min(o.dsd.extent for o in resolved.operands if o.dsd is not None)
         each = self._body(task, instruction.body, context.inside(MAP_TURN, extent))
@@ -284,7 +291,7 @@ class TaskCycles:
         result.keep_busy(extent * self.profile.map_step_cycles)
         result.add(each, extent)
 
-    def _branch(self, result: BodyCycles, task: str, test: If, context: _Context) -> None:
+    def _branch(self, result: BodyCycles, task: str, test: If, context: BodyContext) -> None:
         profile = self.profile
         branches = (
             (test.then, profile.branch_not_taken_cycles),

@@ -1,7 +1,7 @@
 """The tasks of an element whose tiles move on along rings (theory/grid.md §11).
 
 In each turn microthreads send the tile of the turn to the next element and receive the one of the
-next turn into the other buffer, while the main thread of the element works on the tile or waits.
+next turn into the other buffer, during the work; their words go before it.
 """
 
 from __future__ import annotations

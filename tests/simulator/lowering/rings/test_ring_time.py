@@ -1,0 +1,78 @@
+"""The cycles of products by shifts lie between two bounds, whatever the rings' length."""
+
+import random
+
+import pytest
+from explore import at_night
+from grid_mappings import HARDWARE
+
+from tilewright.arch.files.source import load_document
+from tilewright.arch.spec.load import load_arch
+from tilewright.mapper.grid.space_time import space_time
+from tilewright.mapper.mapping.mapping import Compute, Mapping, Spatial, Storage, Temporal
+from tilewright.mapper.workload.workload_loading import load_workload
+from tilewright.simulator.execution.einsum_execution import ExecutionSettings
+from tilewright.simulator.execution.execution import grid_path
+from tilewright.simulator.lowering.cycle_bound import lower_bound
+from tilewright.simulator.lowering.plan import Plan, plan_of, program_of
+from tilewright.simulator.lowering.rings.ring_time import most_cycles
+from tilewright.simulator.profiles.profile import Profile
+from tilewright.simulator.run.machine import Machine
+
+
+def cannon(
+    elements: int, sizes: tuple[int, int, int], bits: int, machine: str, outside: str = ""
+) -> tuple[Plan, Profile]:
+    """A product on a square of elements with tiles of m, k, n values; `outside`: not resident."""
+    m, k, n = sizes
+    ranks = f"{{M: {m * elements}, K: {k * elements}, N: {n * elements}}}"
+    text = (
+        f"workload:\n  rank_sizes: {ranks}\n  bits_per_value: {{All: {bits}}}\n"
+        "  persistent_tensors: A | B\n  einsums: ['C[m, n] = A[m, k] * B[k, n]']\n"
+    )
+    workload = load_workload(load_document("product.yaml", text=text))
+    arch = load_arch(HARDWARE, variables={"GridX": elements, "GridY": elements})
+    flat = grid_path(arch, workload, workload.einsums[0])
+    nodes = (
+        *((Storage(tuple(outside), "Host"),) if outside else ()),
+        Spatial("n", n, "X", "Grid"),
+        Spatial("m", m, "Y", "Grid"),
+        Storage(("C",), "SRAM"),
+        Temporal("k", k),
+        Storage(("A",), "SRAM", buffers=2, shift="X"),
+        Storage(("B",), "SRAM", buffers=2, shift="Y"),
+        Temporal("m", 1),
+        Temporal("k", 1),
+        Storage(("A",), "Scalar"),
+        Temporal("n", 1),
+        Compute("C", "Engine"),
+    )
+    read = space_time(flat, workload.einsums[0], Mapping(nodes))
+    profile = ExecutionSettings(machine=machine).profile(read.grid)
+    return plan_of(read, profile.sram_reserved_bytes), profile
+
+
+@pytest.mark.parametrize("part", [0, *at_night(1, 2, 3)])
+@pytest.mark.parametrize("machine", ["wse2-sdk-sim", "wse3-sdk-sim"])
+def test_cycles_lie_between_the_bounds(machine: str, part: int) -> None:
+    rng, known = random.Random(f"{machine} {part}"), 0
+    for _ in range(12):
+        sizes = rng.randint(4, 12), rng.randint(4, 12), rng.choice([8, 12, 16, 17, 24])
+        plan, profile = cannon(rng.randint(2, 6), sizes, rng.choice([32, 32, 16]), machine)
+        cycles, most = Machine(program_of(plan), profile).cycles(), most_cycles(plan, profile)
+        assert lower_bound(plan, profile) <= cycles, sizes
+        if most is not None:
+            assert cycles <= most <= 1.03 * cycles, sizes
+            known += 1
+    assert known >= 4
+
+
+def test_nothing_is_said_of_words_that_enter_or_leave() -> None:
+    for outside in ("C", "A", "AC"):
+        plan, profile = cannon(2, (8, 8, 8), 32, "wse3-sdk-sim", outside)
+        assert most_cycles(plan, profile) is None
+
+
+def test_nothing_is_said_where_tiles_may_come_behind_the_work() -> None:
+    plan, profile = cannon(2, (2, 8, 2), 32, "wse2-sdk-sim")
+    assert most_cycles(plan, profile) is None
