@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import ceil, prod
+from math import ceil, floor, prod
 from typing import Any, TypeVar
 
 import numpy as np
@@ -111,7 +111,7 @@ def _work_before_sums(plan: Plan, profile: Profile, work: BodyCycles) -> BodyCyc
 
 def _operation(plan: Plan, profile: Profile) -> float:
     """Return the cycles of an operation that adds or sends a tile."""
-    words = plan.read.output.values * float(profile.cycles_per_wavelet)
+    words = word_cycles(plan.read.output.values, profile)
     return profile.descriptor_use_cycles + profile.descriptor_load_cycles + words
 
 
@@ -186,9 +186,9 @@ def _behind_streams(
     along = {"rows": (0, 1), "columns": (1, 0), "whole": (1, 1)}[stream.lines]
     links = along[0] * rows[:, None] + along[1] * columns[None, :]
     way = way_in(links, profile)
-    pace, label = float(profile.cycles_per_wavelet), f"receive {stream.tensor.name}"
-    first = (place_in_period(read, stream)[np.ix_(rows, columns)] + 1) * stream.values * pace
-    last = (stream.periods - 1) * stream.tiles * stream.values * pace
+    label, own = f"receive {stream.tensor.name}", word_cycles(stream.values, profile)
+    first = place_in_period(read, stream)[np.ix_(rows, columns)] * stream.values + own
+    last = (stream.periods - 1) * ((stream.tiles - 1) * stream.values + own)
     behind_first = work.total - work.until.get(label, work.total)
     behind = max(behind_first, last + work.since.get(label, 0.0))
     return np.asarray(first + way + behind)
@@ -230,7 +230,15 @@ def words_end(words: int, links: int, profile: Profile) -> float:
     """
     if not links:
         return 0.0
-    return words * float(profile.cycles_per_wavelet) + way_in(links, profile)
+    return float(words + way_in(links, profile))
+
+
+def word_cycles(words: int, profile: Profile) -> int:
+    """Return the cycles in which an operation takes or sends so many words.
+
+    Parts of a cycle are carried on from word to word. A link passes a word in each cycle.
+    """
+    return floor(words * Fraction(profile.cycles_per_wavelet))
 
 
 def way_in(links: L, profile: Profile) -> L:
@@ -324,7 +332,7 @@ def way_back(groups: Sequence[int], values: int, profile: Profile) -> float:
     `groups`: elements of the group along X and along Y. `values`: number of values of the tile.
     """
     links = sum(group - 1 for group in groups)
-    words = (values - 1) * float(profile.cycles_per_wavelet)
+    words = word_cycles(values - 1, profile)
     return _hop(profile) + links * profile.hop_cycles + words
 
 

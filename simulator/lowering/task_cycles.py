@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from math import prod
+from math import floor, prod
 from typing import Final, NamedTuple
 
 from tilewright.simulator.compile.code.bank_costs import (
@@ -246,6 +246,8 @@ class TaskCycles:
         """Return the cycles in which an operation moves its values."""
         group, rate = group_pace(resolved, self.profile)
         cycles = float(rate)
+        if resolved.is_fabric:
+            return float(floor(resolved.extent * rate))
         if group == 1:
             return resolved.extent * cycles
         row = min(row_of(resolved), resolved.extent)

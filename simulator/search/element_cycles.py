@@ -18,6 +18,7 @@ from tilewright.mapper.grid.number_types import dtype_of, number_types
 from tilewright.mapper.workload.einsum import TensorAccess
 from tilewright.simulator.compile.columns import BANKS
 from tilewright.simulator.isa.number_types import DTYPES
+from tilewright.simulator.lowering.cycle_bound import word_cycles
 from tilewright.simulator.lowering.kernel import (
     LEAST_TURNS,
     WIDENING_PRODUCT,
@@ -131,7 +132,7 @@ class ElementCycles:
 
     def words(self, values: int) -> float:
         """Return the cycles of an operation that receives or sends so many values."""
-        return values * self._word
+        return word_cycles(values, self.profile)
 
     @cached_property
     def _word(self) -> float:

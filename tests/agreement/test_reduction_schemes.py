@@ -32,7 +32,7 @@ MOST_FAMILIES = 2
 
 
 @pytest.mark.parametrize("form", SUMS)
-@pytest.mark.parametrize("seed", [0, *at_night(*range(1, 12))])
+@pytest.mark.parametrize("seed", [0, 2, *at_night(1, *range(3, 12))])
 def test_all_schemes_on_drawn_grids(form: str, seed: int) -> None:
     """Groups of two sides before others; streams and tiles that stay; a machine by the seed."""
     rng, einsum = random.Random(f"{form} {seed}"), einsum_workload(form).einsums[0]
