@@ -221,7 +221,21 @@ def _mappings(space: Mapspace, template: Template, lanes: Lanes) -> Iterator[Map
             for gap in range(gaps)
         ]
         for orders in product(*(permutations(gap) for gap in loops)):
-            yield _build(space, (backing, inner, template.tolls), orders, lanes)
+            for dealt in _orders_of_dims(lanes):
+                yield _build(space, (backing, inner, template.tolls), orders, dealt)
+
+
+def _orders_of_dims(lanes: Lanes) -> Iterator[Lanes]:
+    """Yield the lanes with the dimensions of each component in every order; unused ones stay."""
+    groups = [
+        [key for key in lanes if key[0] == component] for component in {key[0]: 0 for key in lanes}
+    ]
+    several = [
+        permutations(keys) if sum(prod(lanes[key].values()) > 1 for key in keys) > 1 else [keys]
+        for keys in groups
+    ]
+    for chosen in product(*several):
+        yield {key: lanes[key] for keys in chosen for key in keys}
 
 
 def _build(space: Mapspace, holders: object, orders: object, lanes: Lanes) -> Mapping:
