@@ -69,9 +69,10 @@ def _source_holders(source: Mapping[int, int], destination: int) -> set[int]:
 def source_moves_up(path: Path, view: EinsumView) -> CountedPath:
     """Return the path and tensors by which accelforge 1.0.467 counts a copy Einsum.
 
-    Every holder counts as one of the source, whose values only rise from memory to memory. Holders
-    in one component are merged into the first; tiles do not shrink with the loops below. Result:
-    (changed path, tensor name to its view) (docs/conventions.md §5).
+    Source and copy are one tensor there: each holder holds the source, and two holders in one
+    memory are one, at the place of the outer one. Its values only move outwards, as those of an
+    output do that nobody computes: each inner memory is read, and the next outer one is written.
+    Result: the path with these holders, and the source's view by its name (docs/conventions.md §5).
     """
     source = next(name for name, tensor in view.tensors.items() if not tensor.output)
     seen: set[str] = set()

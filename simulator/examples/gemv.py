@@ -53,10 +53,11 @@ def _column_colors(row: int, name: str) -> tuple[str, str]:
 
 
 def wse2_cycles(height: int, width: int, words: int, work: int) -> int:
-    """Return the cycles that `gemv_like` takes on wse2-sdk-sim, by a closed form.
+    """Return the exact cycles of `gemv_like` on wse2-sdk-sim, by a closed form.
 
-    docs/fast_engine.md derives it: receive, work in a loop, a chain along the rows, the same down
-    the last column.
+    The parameters are its own: rows and columns of the grid, f32 in each vector, multiply-adds of
+    each element on such vectors. The phases follow each other: receive a vector, do the work in a
+    loop, add along the rows in a chain, and the same down the last column (docs/fast_engine.md).
     """
     c = WSE2
     loop = 0

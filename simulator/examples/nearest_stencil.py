@@ -24,8 +24,9 @@ FIRST_RECEIVE: Final = 11
 def load_streams(code: CodeBuilder, around: Sequence[str], *, waits: bool) -> None:
     """Load the descriptors of streams from and to neighbours into registers, before the start.
 
-    around: directions in which the element has neighbours; waits: whether the end of each operation
-    on them activates a task.
+    In each direction one register sends and one receives. around: directions in which the element
+    has neighbours, such as "east". waits: whether the end of each of their operations activates a
+    task of its own, `sent_east` or `came_east`.
     """
     reload_streams(code, around)
     for number, direction in enumerate(around):

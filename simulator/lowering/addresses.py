@@ -115,10 +115,11 @@ def free_word(start: int, size: int, offset: int, taken: Sequence[Taken]) -> int
 
 
 def check_size(read: SpaceTime, end: int, reserved_bytes: int) -> None:
-    """Check that an element's memory has the words before `end`.
+    """Check that the tiles of an Einsum fit the memory of an element of its grid.
 
-    `reserved_bytes`: memory that the machine's own code takes. Raises InfeasibleMapping, with the
-    size of each tensor, if it has not.
+    `read`: the mapping, whose grid names the memory. `end`: 16-bit words that the tiles take, from
+    address 0 on. `reserved_bytes`: memory that the machine's own code takes beside them. Raises
+    InfeasibleMapping, with the bytes of each tensor's tiles, if they do not fit.
     """
     free = (int(read.grid.memory.size) // 8 - reserved_bytes) // 2
     if end > free:

@@ -33,7 +33,8 @@ class LabelColumns:
     def pmapping_head(self) -> int:
         """Number of columns of one Einsum's mapping (a pmapping) before its reserved bits.
 
-        Energy, latency, and the usages that it decides alone.
+        Energy, latency, and the bits in use of each memory whose usage counts: of those in which no
+        tensor is exchanged, and of the outermost one.
         """
         return METRICS + len(self.usage.pmapping_memories)
 

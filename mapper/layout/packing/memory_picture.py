@@ -56,7 +56,8 @@ class DrawnMemory(Protocol):
 def memory_picture(packed: DrawnMemory) -> str:
     """Return an SVG document of the buffers of a memory: where each lies, and when it is alive.
 
-    Tiles of a buffer with several are separated by lines.
+    From left to right are the steps of the program, upwards are addresses in bytes. A buffer of
+    several tiles has a line between them. packed: the buffers with their addresses and steps.
     """
     steps = max((buffer.request.last for buffer in packed.buffers), default=0) + 1
     column = _COLUMN if steps <= 6 else 6 * _COLUMN / steps
