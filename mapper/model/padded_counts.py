@@ -77,8 +77,7 @@ def _of(count: Count, share: Fraction) -> Count:
 
 def _shares(access: TensorAccess, nest: TensorNest) -> list[Fraction]:
     """Return the share inside the tensor of the tiles at each holder, and last at the Compute."""
-    even = all(loop.even for loop in nest.loops.values())
-    tiles = _EvenTiles(access, nest) if even else _UnevenTiles(access, nest)
+    tiles = _Tiles(access, nest.view.einsum.bounds)
     shares: list[Fraction] = []
     for item in nest.items:
         if not isinstance(item, int):
@@ -90,49 +89,46 @@ def _shares(access: TensorAccess, nest: TensorNest) -> list[Fraction]:
     return [*shares, tiles.share()]
 
 
-class _EvenTiles:
-    """The tiles of a tensor on the way down a nest in which every loop divides evenly."""
+class _Tiles:
+    """The tiles of a tensor on the way down a nest, by variable of its padded ranks.
 
-    def __init__(self, access: TensorAccess, nest: TensorNest) -> None:
-        self._ranks = [(access.projection[number][1], size) for number, size in access.clipped]
-        self._bounds: Mapping[str, int] = nest.view.einsum.bounds
-        self._shape = dict(self._bounds)
+    A variable with one uneven loop is a Cut; else each of its tiles stands for itself.
+    """
 
-    def cut(self, loop: PathLoop) -> None:
-        """Go below a loop."""
-        self._shape[loop.variable] = loop.tile
-
-    def share(self) -> Fraction:
-        """Return what the tiles span inside the tensor, divided by all that they span."""
-        share = Fraction(1)
-        for form, size in self._ranks:
-            bounds = ((self._bounds[name], self._shape[name]) for name, _ in form.terms)
-            cuts = tuple(Cut(bound, bound, tile) for bound, tile in bounds)
-            share *= Fraction(*spanned_by_cuts(form, size, cuts))
-        return share
-
-
-class _UnevenTiles:
-    """The tiles of a tensor on the way down a nest, each with its own place and size."""
-
-    def __init__(self, access: TensorAccess, nest: TensorNest) -> None:
+    def __init__(self, access: TensorAccess, bounds: Mapping[str, int]) -> None:
         self._ranks = [(access.projection[number][1], size) for number, size in access.clipped]
         names = {name for form, _ in self._ranks for name, _ in form.terms}
-        bounds = nest.view.einsum.bounds
-        self._pieces = {name: Cut(*[bounds[name]] * 3).pieces() for name in names}
+        self._cuts: dict[str, Cut | Pieces] = {name: Cut(*[bounds[name]] * 3) for name in names}
 
     def cut(self, loop: PathLoop) -> None:
         """Go below a loop."""
-        pieces = self._pieces.get(loop.variable)
-        if pieces is not None:
-            self._pieces[loop.variable] = _cut(pieces, loop)
+        if loop.variable in self._cuts:
+            self._cuts[loop.variable] = _below(self._cuts[loop.variable], loop)
 
     def share(self) -> Fraction:
         """Return what the tiles span inside the tensor, divided by all that they span."""
         share = Fraction(1)
         for form, size in self._ranks:
-            share *= Fraction(*spanned(form, size, self._pieces))
+            tiles = {name: self._cuts[name] for name, _ in form.terms}
+            cuts = tuple(cut for cut in tiles.values() if isinstance(cut, Cut))
+            if len(cuts) == len(tiles):
+                share *= Fraction(*spanned_by_cuts(form, size, cuts))
+                continue
+            pieces = {n: c.pieces() if isinstance(c, Cut) else c for n, c in tiles.items()}
+            share *= Fraction(*spanned(form, size, pieces))
         return share
+
+
+def _below(tiles: Cut | Pieces, loop: PathLoop) -> Cut | Pieces:
+    """Return the tiles of a variable below a loop over it."""
+    if isinstance(tiles, Pieces):
+        return _cut(tiles, loop)
+    bound, period, tile = tiles
+    if loop.initial is None and tile % loop.tile == 0:
+        return Cut(bound, period, loop.tile)
+    if loop.initial is None and period % tile == 0:  # all tiles are equal
+        return Cut(bound, tile, loop.tile)
+    return _cut(tiles.pieces(), loop)
 
 
 def _cut(pieces: Pieces, loop: PathLoop) -> Pieces:

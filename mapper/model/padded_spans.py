@@ -9,10 +9,11 @@ Example: `p + r - 1` with p = 4, r = 3 and size 4. Tiles of two values of p and 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -48,13 +49,29 @@ class Cut(NamedTuple):
     period: int
     tile: int
 
+    @property
+    def number(self) -> int:
+        """Number of tiles."""
+        return self.bound // self.period * -(-self.period // self.tile)
+
     def pieces(self) -> Pieces:
-        """Return the tiles."""
-        starts = np.arange(0, self.period, self.tile, dtype=np.int64)
-        sizes = np.minimum(self.tile, self.period - starts)
-        periods = np.arange(0, self.bound, self.period, dtype=np.int64)
-        first = (periods[:, np.newaxis] + starts).reshape(-1)
-        return Pieces(first, np.tile(sizes, len(periods)))
+        """Return all tiles."""
+        return self._numbered(np.arange(self.number, dtype=np.int64))
+
+    def ends(self, first: int, last: int) -> Pieces:
+        """Return the tiles with some value below `first`, or from `last` on."""
+        per_period = -(-self.period // self.tile)
+        periods, rest = divmod(min(max(first, 0), self.bound), self.period)
+        head = periods * per_period - (-rest // self.tile)
+        periods, rest = divmod(min(max(last, 0), self.bound), self.period)
+        tail = max(head, periods * per_period + rest // self.tile)
+        numbers = [np.arange(head, dtype=np.int64), np.arange(tail, self.number, dtype=np.int64)]
+        return self._numbered(np.concatenate(numbers))
+
+    def _numbered(self, numbers: Ints) -> Pieces:
+        periods, place = np.divmod(numbers, -(-self.period // self.tile))
+        first = place * self.tile
+        return Pieces(periods * self.period + first, np.minimum(self.tile, self.period - first))
 
 
 class Spanned(NamedTuple):
@@ -71,10 +88,23 @@ class Spanned(NamedTuple):
 def spanned_by_cuts(form: Affine, size: int, cuts: tuple[Cut, ...]) -> Spanned:
     """Return what the tiles of a rank's variables span of it; one cut per term of its form.
 
-    `size`: positions of the rank.
+    `size`: positions of the rank. Only tiles near its ends are made.
     """
     names = [name for name, _ in form.terms]
-    return spanned(form, size, {n: cut.pieces() for n, cut in zip(names, cuts, strict=True)})
+    bounds = {name: cut.bound for name, cut in zip(names, cuts, strict=True)}
+    lowest, highest = form.ends(bounds)
+    near: list[Interval] = []
+    for (_, factor), cut in zip(form.terms, cuts, strict=True):
+        low, high = sorted((0, factor * (cut.bound - 1)))
+        others_low, others_high = lowest - low, highest - high - size
+        step = abs(factor)
+        if factor > 0:  # first * factor + others_low < 0, or last * factor + others_high >= 0
+            tiles = cut.ends(-(others_low // step), -(others_high // step))
+        else:
+            tiles = cut.ends(others_high // step + 1, others_low // step + 1)
+        near.append(_interval(factor, tiles))
+    everything = _all_spanned(form, [cut.number for cut in cuts], [cut.bound for cut in cuts])
+    return Spanned(everything - _outside(form.constant, size, near), everything)
 
 
 def share_of_points(access: TensorAccess, bounds: Mapping[str, int]) -> Fraction:
@@ -95,32 +125,73 @@ def spanned(form: Affine, size: int, pieces: Mapping[str, Pieces]) -> Spanned:
 
     `form`: its index; `size`: its positions; `pieces`: the tiles of each variable.
     """
-    ends = [_ends(factor, pieces[name]) for name, factor in form.terms]
-    everything = _combined_span(form, pieces)
-    least = form.constant + sum(int(low.min()) for low, _ in ends)
-    greatest = form.constant + sum(int(high.max()) for _, high in ends)
-    lows = highs = np.full(1, form.constant, np.int64)
-    for low, high in ends:  # other tiles are inside, whatever those of the other variables
-        near = (least - low.min() + low < 0) | (greatest - high.max() + high >= size)
-        lows = (lows[:, np.newaxis] + low[near]).reshape(-1)
-        highs = (highs[:, np.newaxis] + high[near]).reshape(-1)
-    inside = np.maximum(0, np.minimum(highs, size - 1) - np.maximum(lows, 0) + 1)
-    return Spanned(everything - int((highs - lows + 1 - inside).sum()), everything)
+    tiles = [pieces[name] for name, _ in form.terms]
+    values = [int(piece.size.sum()) for piece in tiles]
+    everything = _all_spanned(form, [len(piece.first) for piece in tiles], values)
+    intervals = [
+        _interval(factor, piece) for (_, factor), piece in zip(form.terms, tiles, strict=True)
+    ]
+    return Spanned(everything - _outside(form.constant, size, intervals), everything)
 
 
-def _ends(factor: int, pieces: Pieces) -> tuple[Ints, Ints]:
-    """Return the least and greatest values of a term over each tile."""
-    first, last = factor * pieces.first, factor * (pieces.first + pieces.size - 1)
-    return np.minimum(first, last), np.maximum(first, last)
+class Interval(NamedTuple):
+    """What a term of an index is at least over each tile, and by how much it grows there."""
+
+    low: Ints
+    width: Ints
 
 
-def _combined_span(form: Affine, pieces: Mapping[str, Pieces]) -> int:
-    """Return the positions of all combinations of tiles, those outside the rank included."""
-    tiles = 1
-    for name, _ in form.terms:
-        tiles *= len(pieces[name].first)
-    beyond_first = 0
-    for name, factor in form.terms:
-        steps = int((pieces[name].size - 1).sum())
-        beyond_first += abs(factor) * steps * (tiles // len(pieces[name].first))
-    return tiles + beyond_first
+def _interval(factor: int, pieces: Pieces) -> Interval:
+    width = abs(factor) * (pieces.size - 1)
+    return Interval(factor * pieces.first - (width if factor < 0 else 0), width)
+
+
+def _all_spanned(form: Affine, counts: Sequence[int], values: Sequence[int]) -> int:
+    """Return the positions of all combinations of tiles, those outside the rank included.
+
+    `counts`: tiles of each variable; `values`: the sum of their sizes.
+    """
+    tiles = prod(counts)
+    widths = sum(
+        abs(factor) * (value - count) * (tiles // count)
+        for (_, factor), count, value in zip(form.terms, counts, values, strict=True)
+    )
+    return tiles + widths
+
+
+def _outside(constant: int, size: int, terms: list[Interval]) -> int:
+    """Return the positions below 0, and from `size` on, of all combinations of intervals."""
+    if any(not len(term.low) for term in terms):
+        return 0  # some variable has no tile near the ends
+    *others, largest = sorted(
+        terms or [Interval(np.zeros(1, np.int64), np.zeros(1, np.int64))],
+        key=lambda term: len(term.low),
+    )
+    sums = np.array([[constant, 0]], np.int64)  # low and width of the combinations of the others
+    often = np.ones(1, np.int64)
+    for term in others:
+        pairs = (sums[:, np.newaxis] + np.stack(term, axis=1)).reshape(-1, 2)
+        sums, place = np.unique(pairs, axis=0, return_inverse=True)
+        often = np.bincount(place.reshape(-1), np.repeat(often, len(term.low)), len(sums)).astype(
+            np.int64
+        )
+    total = 0
+    for width in np.unique(largest.width).tolist():
+        lows = np.sort(largest.low[largest.width == width])
+        low, span = sums[:, 0], sums[:, 1] + width + 1
+        zeros = _below(low, span, lows) + _below(size - span - low, span, -lows[::-1])
+        total += int((often * zeros).sum())
+    return total
+
+
+def _below(low: Ints, span: Ints, rising: Ints) -> Ints:
+    """Return, per interval, its positions below 0 in all places it takes.
+
+    `low`, `span`: first position and positions, shape (intervals,); `rising`: what is added to
+    `low` in each place.
+    """
+    sums = np.concatenate([[0], np.cumsum(rising)])
+    whole = np.searchsorted(rising, -low - span, side="right")  # wholly below 0
+    some = np.searchsorted(rising, -low, side="left")
+    below: Ints = span * whole - low * (some - whole) - (sums[some] - sums[whole])
+    return below

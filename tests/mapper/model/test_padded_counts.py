@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from one_einsum import ARCH
 
@@ -24,9 +26,12 @@ INNER = """\
 """
 
 
-def score(einsum: str, nodes: str, conventions: str = "default", arch: str = ARCH) -> Score:
+def score(
+    einsum: str, nodes: str, conventions: str = "default", arch: str = ARCH, size: int = 14
+) -> Score:
     workload = load_workload(
-        "workload:\n  rank_sizes: {P: 14, R: 3}\n  pad: {P: 2}\n  bits_per_value: {All: 1}\n"
+        f"workload:\n  rank_sizes: {{P: {size}, R: 3}}\n  pad: {{P: 2}}\n"
+        "  bits_per_value: {All: 1}\n"
         f"  einsums:\n  - {{einsum: '{einsum}'}}\n"
     )
     lines = "".join(f"  {line}\n" for line in nodes.splitlines())
@@ -67,3 +72,31 @@ def test_time_below_a_fanout_counts_whole_windows(fanout: bool, seconds: int) ->
     assert found.actions["Z/BUF/A/read"] == 40
     assert found.actions["Z/BUF/A/write"] == 14
     assert found.latency_by["Z/BUF"] == seconds
+
+
+def cut(tiles: list[tuple[int, int]], tile: int, first: int | None) -> list[tuple[int, int]]:
+    """Cut each (start, end) as a loop does."""
+    found = []
+    for start, end in tiles:
+        at, step = start, first or tile
+        while at < end:
+            found.append((at, min(at + step, end)))
+            at, step = at + step, tile
+    return found
+
+
+def test_chains_of_uneven_loops_equal_a_walk_of_their_tiles() -> None:
+    """Loops that cut and cut again, some with a first tile of another size: 24 in 12, 8, 3."""
+    for seed in range(150):
+        rng = random.Random(seed)
+        left, tiles, lines = 24, [(0, 24)], []
+        for tile in (12, 8, 3) if seed == 0 else sorted(rng.sample(range(1, 25), 4))[::-1]:
+            first = rng.choice((None, None, None, rng.randrange(1, left + 1))) if seed else None
+            tiles, left = cut(tiles, tile, first), max(tile, first or 0)
+            named = f", initial_tile_shape: {first}" if first else ""
+            lines.append(f"- !Temporal {{rank_variable: p, tile_shape: {tile}{named}}}\n")
+        nodes = "- !Storage {tensors: [A, B, Z], component: DRAM}\n" + "".join(lines)
+        nodes += "- !Storage {tensors: [A], component: BUF}\n" + INNER
+        windows = [range(start - 1, end + 1) for start, end in tiles]
+        inside = sum(0 <= x < 24 for window in windows for x in window)
+        assert score(CONVOLUTION, nodes, size=24).actions["Z/DRAM/A/read"] == inside, seed

@@ -126,3 +126,15 @@ workload:
 """
     workload = load_workload(text)
     assert load_workload(dump_workload(workload)) == workload
+
+
+@pytest.mark.parametrize("index", ["p + r - 2", "p - 1", "p + r", "p + 2*r - 2"])
+def test_padding_at_either_end_prints_back(index: str) -> None:
+    """A window that ends with its position (`p + r - 2`) leaves its rank at the first value."""
+    workload = load_workload(
+        "workload:\n  rank_sizes: {P: 6, R: 3}\n  pad: {P: 4}\n  bits_per_value: {All: 8}\n"
+        f'  einsums: ["Z[P: p] = A[P: {index}] * B[r]"]\n'
+    )
+    (access, _) = workload.einsums[0].inputs
+    assert dict(access.padded) == {"P": 6}
+    assert load_workload(dump_workload(workload)) == workload
