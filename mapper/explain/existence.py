@@ -8,13 +8,13 @@ from math import prod
 
 from tilewright.arch.components.components import Memory
 from tilewright.mapper.explain.reach import Tiles, reach
+from tilewright.mapper.mapspace.factors import divisors
 from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.mapspace.point_capacity import occupied
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.templates.placement import Placement, Template
 from tilewright.mapper.templates.problem import Problem
 from tilewright.mapper.templates.slot_sequence import slot_sequence
-from tilewright.mapper.templates.spatial_choices import divisors
 from tilewright.mapper.workload.errors import UnsupportedFeature
 
 Check = Callable[[float], None]  # called with the states of the next step; may raise to end

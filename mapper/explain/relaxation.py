@@ -11,7 +11,8 @@ from math import gcd, inf, lcm
 from tilewright.arch.components.components import Comparison, Component, Memory, SpatialDim
 from tilewright.mapper.explain.constraint import Edit, MappingConstraint, of_size, on_dim, on_rules
 from tilewright.mapper.explain.subject import Active, ConstrainedEinsum
-from tilewright.mapper.templates.spatial_choices import divisors, holds
+from tilewright.mapper.mapspace.factors import divisors
+from tilewright.mapper.templates.spatial_choices import holds
 
 _MOST_PRODUCTS = 5000  # of lanes, tried
 

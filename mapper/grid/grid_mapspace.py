@@ -12,7 +12,7 @@ from collections.abc import Mapping as Dict
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
-from math import isqrt, prod
+from math import prod
 
 from tilewright.arch.components.components import PlacementRules
 from tilewright.mapper.grid.grid import Grid
@@ -31,6 +31,7 @@ from tilewright.mapper.grid.schemes.auto_tree import PUBLISHED_COSTS, LineCosts
 from tilewright.mapper.grid.schemes.reduction_scheme import reduction_scheme
 from tilewright.mapper.grid.schemes.scheme_choices import schemes_of
 from tilewright.mapper.mapping.mapping import Compute, Mapping, Node, Spatial, Storage, Temporal
+from tilewright.mapper.mapspace.factors import divisors
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import InfeasibleMapping
 
@@ -188,7 +189,7 @@ class GridMapspace:
             options.append(None)
         for name, extent in local.items():
             if self.constraints.allows("tile", name):
-                options += [TimeTile(name, size) for size in _divisors(extent)[:-1]]
+                options += [TimeTile(name, size) for size in divisors(extent)[:-1]]
         return options
 
     def _scalars(self, local: dict[str, int]) -> list[str | None]:
@@ -383,8 +384,3 @@ class GridMapspace:
         output = self.einsum.outputs[0]
         ranked = [name for _, form in output.projection for name, _ in form.terms]
         return list(dict.fromkeys([*ranked, *self.einsum.bounds]))
-
-
-def _divisors(number: int) -> list[int]:
-    small = [divisor for divisor in range(1, isqrt(number) + 1) if number % divisor == 0]
-    return small + [number // d for d in reversed(small) if d * d != number]

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tilewright.arch.components.components import Comparison
+from tilewright.mapper.mapspace.factors import factorise, valuation
 from tilewright.mapper.model.padded_spans import Cut, spanned_by_cuts
 from tilewright.mapper.templates.spatial_choices import compares
 from tilewright.mapper.workload.einsum import Affine, TensorAccess
@@ -260,27 +261,3 @@ def _spanned_inside(
         return float(whole * prod(b // e for b, e in zip(bounds, tile, strict=True)))
     cuts = tuple(Cut(b, b, extent) for b, extent in zip(bounds, together, strict=True))
     return float(spanned_by_cuts(form, size, cuts).inside * prod(lanes))
-
-
-def factorise(number: int) -> list[tuple[int, int]]:
-    """Return pairs (prime, exponent) of a number's prime factors, ascending: 12 is 2^2 * 3."""
-    factors: list[tuple[int, int]] = []
-    prime = 2
-    while prime * prime <= number:
-        exponent = valuation(number, prime)
-        if exponent:
-            factors.append((prime, exponent))
-            number //= prime**exponent
-        prime += 1
-    if number > 1:
-        factors.append((number, 1))
-    return factors
-
-
-def valuation(number: int, prime: int) -> int:
-    """Return how often a prime divides a number above 0: 2 divides 12 twice."""
-    exponent = 0
-    while number % prime == 0:
-        number //= prime
-        exponent += 1
-    return exponent

@@ -8,7 +8,7 @@ from math import log
 from random import Random
 
 from tilewright.mapper.mapspace.assemble import Tile
-from tilewright.mapper.mapspace.lattice import factorise
+from tilewright.mapper.mapspace.factors import factorise
 from tilewright.mapper.mapspace.points import Points
 from tilewright.mapper.mapspace.uneven_points import is_chain
 from tilewright.mapper.templates.placement import Holder, Template

@@ -19,6 +19,7 @@ import numpy as np
 
 from tilewright.arch.components.components import Memory
 from tilewright.mapper.mapspace.assemble import Tile
+from tilewright.mapper.mapspace.factors import divisors
 from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.mapspace.lattice_steps import completions_above, states_below
 from tilewright.mapper.mapspace.point_capacity import reserved_bits
@@ -30,7 +31,6 @@ from tilewright.mapper.templates.spatial_choices import (
     Choice,
     DimName,
     SpatialLoops,
-    divisors,
     holds,
 )
 

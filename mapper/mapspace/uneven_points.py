@@ -13,13 +13,14 @@ from itertools import pairwise, product
 
 from tilewright.arch.errors import TilewrightError
 from tilewright.mapper.mapspace.assemble import Tile
+from tilewright.mapper.mapspace.factors import divisors
 from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.mapspace.points import Points, Tiles
 from tilewright.mapper.model.view import simple_variables
 from tilewright.mapper.templates.placement import Template
 from tilewright.mapper.templates.problem import Problem
 from tilewright.mapper.templates.slots import Slot, TemporalLoops
-from tilewright.mapper.templates.spatial_choices import SpatialLoops, divisors
+from tilewright.mapper.templates.spatial_choices import SpatialLoops
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import UnsupportedFeature
 

@@ -21,6 +21,7 @@ from tilewright.arch.components.components import (
     Network,
     TensorHolder,
 )
+from tilewright.mapper.mapspace.factors import divisors
 from tilewright.mapper.model.conventions import DEFAULT, Conventions
 from tilewright.mapper.templates.placement import Holder, Template
 from tilewright.mapper.templates.size_tests import SizeTests
@@ -31,7 +32,6 @@ from tilewright.mapper.templates.spatial_choices import (
     UnlimitedCapacity,
     apply_min_usage,
     bounds_in_effect,
-    divisors,
     free_variables,
     lane_choices,
 )

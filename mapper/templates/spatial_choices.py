@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import Any
 
 from tilewright.arch.components.components import Comparison, SpatialDim
+from tilewright.mapper.mapspace.factors import divisors
 from tilewright.mapper.model.conventions import Conventions
 from tilewright.mapper.workload.einsum import Einsum
 
@@ -48,12 +49,6 @@ class SpatialLoops:
     name: str
     variables: tuple[str, ...]
     choices: tuple[Choice, ...]
-
-
-def divisors(number: int) -> tuple[int, ...]:
-    """Return the divisors of `number`, ascending."""
-    small = [d for d in range(1, int(number**0.5) + 1) if number % d == 0]
-    return tuple(sorted({*small, *(number // d for d in small)}))
 
 
 def holds(comparison: Comparison, values: Mapping[str, int]) -> bool:

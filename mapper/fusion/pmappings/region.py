@@ -36,12 +36,12 @@ from tilewright.mapper.fusion.pmappings.tile_reservations import (
     Region,
     tiles_above,
 )
+from tilewright.mapper.mapspace.factors import divisors
 from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.searches.budget import Budget
 from tilewright.mapper.searches.exact.kernels import Floats, Ints
 from tilewright.mapper.searches.exact.label_tables import LabelEngine
 from tilewright.mapper.templates.problem import Problem
-from tilewright.mapper.templates.spatial_choices import divisors
 
 
 class FusedLoop(NamedTuple):

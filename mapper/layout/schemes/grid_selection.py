@@ -9,6 +9,7 @@ from math import isqrt, prod
 from typing import Final, Literal
 
 from tilewright.arch.errors import SpecError
+from tilewright.mapper.mapspace.factors import divisors
 
 LEAST_BLOCK_USE: Final = Fraction(1, 2)
 LEAST_VIRTUAL_USE: Final = Fraction(1, 4)
@@ -59,12 +60,6 @@ def rectangle(cells: int, device: tuple[int, int]) -> tuple[int, int] | None:
                 if rows <= device[0] and columns <= device[1]:
                     return rows, columns
     return None
-
-
-def divisors(number: int) -> tuple[int, ...]:
-    """Return the divisors of a number, rising."""
-    low = [d for d in range(1, isqrt(number) + 1) if number % d == 0]
-    return tuple(low + [number // d for d in reversed(low) if d * d != number])
 
 
 def _block_grid(extents: Sequence[int], device: tuple[int, int]) -> tuple[int, ...]:

@@ -17,7 +17,7 @@ from itertools import pairwise, permutations
 from math import comb, prod
 
 from tilewright.arch.components.components import Memory, PlacementRules
-from tilewright.mapper.mapspace.lattice import factorise
+from tilewright.mapper.mapspace.factors import factorise
 from tilewright.mapper.templates.adjacent_holders import overflowing
 from tilewright.mapper.templates.placement import Holder, Placement, Template, order_allowed
 from tilewright.mapper.templates.problem import Problem

@@ -20,6 +20,7 @@ from math import inf, prod
 from tilewright.arch.components.components import Memory
 from tilewright.mapper.mapping.mapping import Mapping
 from tilewright.mapper.mapspace.assemble import Tile, assemble
+from tilewright.mapper.mapspace.factors import divisors
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.budget import UNLIMITED, Budget, OutOfBudget, budget_from
 from tilewright.mapper.searches.copies.least_copy_costs import least_copy_costs, repeated_variables
@@ -32,7 +33,7 @@ from tilewright.mapper.searches.result import EinsumMapping, MapspaceResult, Sea
 from tilewright.mapper.templates.placement import Placement, Template
 from tilewright.mapper.templates.slot_sequence import slot_sequence
 from tilewright.mapper.templates.slots import Slot, TemporalLoops
-from tilewright.mapper.templates.spatial_choices import SpatialLoops, divisors
+from tilewright.mapper.templates.spatial_choices import SpatialLoops
 from tilewright.mapper.workload.errors import UnsupportedFeature
 
 MANY = 400  # mappings: some tenths of a second of model evaluations

@@ -10,7 +10,8 @@ from buffer_spaces import ARCH, space, workload
 
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.evaluation.verified_score import evaluate
-from tilewright.mapper.mapspace.lattice import Lattice, factorise
+from tilewright.mapper.mapspace.factors import factorise
+from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.workload.errors import InfeasibleMapping
 
 
@@ -47,7 +48,7 @@ def test_sampling_says_when_nothing_is_left() -> None:
 
 
 def test_lattice_axes() -> None:
-    assert factorise(360) == [(2, 3), (3, 2), (5, 1)]
+    assert factorise(360) == ((2, 3), (3, 2), (5, 1))
     lattice = Lattice({"m": 12, "n": 1, "k": 5})
     assert lattice.size == 3 * 2 * 2
     assert lattice.tiles[0].tolist() == [1, 1, 1]

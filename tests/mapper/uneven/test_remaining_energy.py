@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from uneven_cases import uneven_space
 
+from tilewright.mapper.mapspace.factors import divisors
 from tilewright.mapper.searches.budget import UNLIMITED
 from tilewright.mapper.searches.exact.label_metrics import Goal
 from tilewright.mapper.searches.mapping_scorer import MappingScorer
 from tilewright.mapper.searches.uneven.costs.remaining_energy import range_min, tile_classes
 from tilewright.mapper.searches.uneven.uneven_search import UnevenRun
-from tilewright.mapper.templates.spatial_choices import divisors
 
 
 @pytest.mark.parametrize("merge", [1, 2, 5])

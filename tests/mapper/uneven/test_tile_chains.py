@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import random
 
+from tilewright.mapper.mapspace.factors import divisors
 from tilewright.mapper.searches.uneven.costs.tile_candidates import (
     TailSlot,
 )
 from tilewright.mapper.searches.uneven.costs.tile_chains import CountKind, TileChains
-from tilewright.mapper.templates.spatial_choices import divisors
 
 LANE = ("PE", "x")
 

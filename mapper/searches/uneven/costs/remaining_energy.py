@@ -16,6 +16,7 @@ from math import inf, prod
 import numpy as np
 
 from tilewright.arch.components.components import Memory
+from tilewright.mapper.mapspace.factors import divisors
 from tilewright.mapper.searches.exact.kernels import Floats, Ints
 from tilewright.mapper.searches.uneven.costs.slot_charges import ChargeBound
 from tilewright.mapper.searches.uneven.costs.tile_chains import LaneRange
@@ -23,7 +24,7 @@ from tilewright.mapper.searches.uneven.costs.uneven_counts import groups_of, lea
 from tilewright.mapper.searches.uneven.search_parts import choice_classes
 from tilewright.mapper.templates.problem import Problem
 from tilewright.mapper.templates.slots import Reservation, Slot, TemporalLoops
-from tilewright.mapper.templates.spatial_choices import SpatialLoops, divisors
+from tilewright.mapper.templates.spatial_choices import SpatialLoops
 
 MOST_POINTS = 100_000
 MOST_KEPT = 20_000_000  # numbers in outlooks, counted once: some 500 MB

@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tilewright.mapper.templates.spatial_choices import divisors
+from tilewright.mapper.mapspace.factors import divisors
 
 Mask = NDArray[np.bool_]
 

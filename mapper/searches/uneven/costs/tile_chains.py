@@ -14,13 +14,13 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from tilewright.mapper.mapspace.factors import divisors
 from tilewright.mapper.searches.exact.kernels import Floats, Ints
 from tilewright.mapper.searches.uneven.costs.tile_candidates import (
     Tail,
     can_finish_open,
     candidates,
 )
-from tilewright.mapper.templates.spatial_choices import divisors
 
 Lane = tuple[str, str]  # component and dimension of a fanout
 TileCounts = tuple[float, float, float]  # full, odd, remainder

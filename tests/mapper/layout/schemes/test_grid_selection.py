@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tilewright.arch.errors import SpecError
-from tilewright.mapper.layout.schemes.grid_selection import divisors, rectangle, select_grid
+from tilewright.mapper.layout.schemes.grid_selection import rectangle, select_grid
+from tilewright.mapper.mapspace.factors import divisors
 
 sides = st.integers(1, 60)
 devices = st.tuples(st.integers(1, 6), st.integers(1, 6))
