@@ -179,7 +179,7 @@ def map_command(
     """
     from tilewright.dse.command.mapping_answer import find_mapping
     from tilewright.dse.command.search_progress import SearchDisplay
-    from tilewright.dse.run.interrupts import ended_after, stopping_searches
+    from tilewright.dse.run.interrupts import stopping_searches
 
     save, html, why_not, machine_name = (
         options.pop(name) for name in ("save", "html", "why_not", "machine")
@@ -204,7 +204,6 @@ def map_command(
         _on_machine(machine, work, machine_name, chosen, output)
         return
     with (
-        ended_after(options["budget"]),
         stopping_searches(),
         SearchDisplay(options["objective"]) as display,
     ):

@@ -14,13 +14,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NoReturn
 
-from tilewright.arch.errors import TilewrightError
-
 INTERRUPTED = 130
 _SIGNALS = tuple(
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
 )
-_LEAST_GRACE = 10.0  # seconds
 _SHOW_CURSOR = "\x1b[?25h"
 
 
@@ -80,35 +77,6 @@ def stopping_searches() -> Iterator[None]:
             yield
     finally:
         STOP_REQUESTED.clear()
-
-
-@contextmanager
-def ended_after(seconds: float | None) -> Iterator[None]:
-    """Context manager that ends what runs inside if it takes much longer than its budget.
-
-    It ends by a TilewrightError after 1.25 * `seconds`, but at least 10 s after the budget; None:
-    never. A search looks at its budget between its steps, so this ends a step that takes too long.
-    Does nothing outside of the main thread.
-    """
-    main = threading.current_thread() is threading.main_thread()
-    if seconds is None or not main or not hasattr(signal, "setitimer"):
-        yield
-        return
-
-    def end(*_: object) -> NoReturn:
-        raise TilewrightError(
-            "the budget ended before the search had a mapping, or a bound",
-            value=f"{seconds:g} s",
-            instead="a larger budget, smaller or rounder rank sizes, or fewer Einsums at once",
-        )
-
-    former = signal.signal(signal.SIGALRM, end)
-    signal.setitimer(signal.ITIMER_REAL, seconds + max(0.25 * seconds, _LEAST_GRACE))
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, former)
 
 
 @contextmanager

@@ -15,7 +15,11 @@ from tilewright.mapper.fronts.front import Front
 from tilewright.mapper.fusion.boundary.memory_sizes import with_equal_sizes
 from tilewright.mapper.fusion.copies.fused_copies import CopyTable
 from tilewright.mapper.fusion.fused_answer import fused_restrictions, tensors_on_chip
-from tilewright.mapper.fusion.fused_optimum import FusedOptimizer, garbage_collection_paused
+from tilewright.mapper.fusion.fused_optimum import (
+    NO_RESULT,
+    FusedOptimizer,
+    garbage_collection_paused,
+)
 from tilewright.mapper.fusion.fused_plan import FusedPlan, plan_fused_search
 from tilewright.mapper.fusion.fused_problem import OBJECTIVE_VALUES, FusedProblem
 from tilewright.mapper.fusion.join.join_deepening import JoinResult
@@ -29,9 +33,15 @@ from tilewright.mapper.fusion.unproven import end_before_first_mapping, unproven
 from tilewright.mapper.mapping.score import Score
 from tilewright.mapper.searches.budget import OutOfBudget
 from tilewright.mapper.searches.mapping_scorer import TOLERANCE
-from tilewright.mapper.searches.request import FRONT_SHARE, Request, SearchOptions, request_of
+from tilewright.mapper.searches.request import (
+    FRONT_SHARE,
+    BestKnown,
+    Request,
+    SearchOptions,
+    request_of,
+)
 from tilewright.mapper.searches.restrictions import PARTITIONED_ALIKE, Restrictions, scope_text
-from tilewright.mapper.searches.result import SearchCertificate, SearchResult
+from tilewright.mapper.searches.result import Report, SearchCertificate, SearchResult
 from tilewright.mapper.workload.errors import InfeasibleMapping, UnsupportedFeature
 from tilewright.mapper.workload.workload import Workload
 
@@ -62,7 +72,9 @@ def solve_fused(request: Request) -> SearchResult:
     those of `fused_search`.
     """
     request = with_equal_sizes(request)
-    return _search_partitions(request) if has_outer_fanouts(request) else _search_whole(request)
+    if has_outer_fanouts(request):
+        return _search_partitions(request)
+    return _search_whole(request, request.known)
 
 
 def _search_partitions(request: Request) -> SearchResult:
@@ -127,11 +139,10 @@ def _kind_of(value: float, lower_bound: float) -> Literal["optimal", "bounded"]:
     return "optimal" if value <= lower_bound * (1 + TOLERANCE) else "bounded"
 
 
-def _search_whole(request: Request) -> SearchResult:
+def _search_whole(request: Request, known: BestKnown | None = None) -> SearchResult:
     """Search fused mappings of a request whose outermost memory is not partitioned.
 
-    NoMappingInBudget if the budget ends before the first mapping; other errors as `_no_mapping`
-    says.
+    `known`: is told of lower bounds on the way.
     """
     began = time.monotonic()
     try:
@@ -141,10 +152,12 @@ def _search_whole(request: Request) -> SearchResult:
         raise NoMappingInBudget(0.0, (), text) from None
     problem = plan.problem
     restrictions = fused_restrictions(problem, plan.memories)
+    if known is not None:
+        known.restrictions = restrictions
     first = request.with_budget_share(FRONT_SHARE) if request.options.front else request
     search = FusedOptimizer(request, plan, first.budget)
     with garbage_collection_paused():
-        report = request.reporter("fused mappings")
+        report = _noting(request.reporter("fused mappings"), problem, known or BestKnown())
         optimum = search.best(request.options.objective, problem.value, report)
     result, scored = optimum.result, optimum.scored
     if scored is None:
@@ -167,6 +180,17 @@ def _search_whole(request: Request) -> SearchResult:
     statistics = statistics.plus(front.statistics)
     points = Front(front.points)
     return replace(answer, front=points, front_proof=front.proof, statistics=statistics)
+
+
+def _noting(report: Report, problem: FusedProblem, known: BestKnown) -> Report:
+    """Return `report` that keeps the greatest lower bound in `known`."""
+
+    def noted(value: float, lower_bound: float) -> None:
+        lower = _lower_bound(problem, replace(NO_RESULT, lower_bound=lower_bound))
+        known.lower_bound = max(known.lower_bound, lower)
+        report(value, lower_bound)
+
+    return noted
 
 
 def _plan_request(request: Request) -> FusedPlan:

@@ -6,20 +6,26 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Literal, Unpack
 
 from tilewright.arch.spec.architecture import Arch
 from tilewright.mapper.evaluation.verified_answer import verified_answer
 from tilewright.mapper.fronts.front import Front
 from tilewright.mapper.mapping.scored_mapping import ScoredMapping
 from tilewright.mapper.mapspace.lattice import Lattice
-from tilewright.mapper.model.evaluation import score_mapping
 from tilewright.mapper.searches.budget import OutOfBudget, advising_on_memory
-from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
-from tilewright.mapper.searches.exact.least_placement_costs import least_computing_costs
-from tilewright.mapper.searches.mapping_scorer import TOLERANCE, MappingScorer, figures_agree
-from tilewright.mapper.searches.methods.fallback import AnyMappingSearch
-from tilewright.mapper.searches.objective.edp_hull import least_edp
+from tilewright.mapper.searches.exact.label_metrics import Goal
+from tilewright.mapper.searches.limits.interrupted import (
+    OBJECTIVES,
+    answer_in_time,
+    einsums_of,
+    first_at_once,
+    goal_of,
+    least_computing,
+)
+from tilewright.mapper.searches.limits.watch import AT_LEAST
+from tilewright.mapper.searches.mapping_scorer import TOLERANCE, figures_agree
+from tilewright.mapper.searches.methods.each_alone import solve_many, solve_one
 from tilewright.mapper.searches.request import (
     FRONT_SHARE,
     Request,
@@ -27,20 +33,14 @@ from tilewright.mapper.searches.request import (
     listing_options,
     request_of,
 )
-from tilewright.mapper.searches.restrictions import Restrictions
 from tilewright.mapper.searches.result import (
     Progress,
-    SearchCertificate,
     SearchResult,
 )
 from tilewright.mapper.searches.scope import (
-    einsum_restrictions,
     restrictions_of_both,
-    unfused_restrictions,
 )
-from tilewright.mapper.searches.search_errors import InternalError
-from tilewright.mapper.searches.solver import EinsumSolution, EinsumSolver
-from tilewright.mapper.searches.unfused import summed_costs, unfused_mapping
+from tilewright.mapper.searches.solver import EinsumSolver, Spare
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import (
     InfeasibleMapping,
@@ -53,11 +53,10 @@ if TYPE_CHECKING:
     from tilewright.mapper.fusion.fused_search import NoMappingInBudget
 
 MANY_SHAPES = 2_000  # tile shapes of all Einsums: from there on a fused search may take seconds
+FIRST_SHARE = 0.7  # of the budget: for first mappings of a search, if there are any without
 FUSED_SHARE = 0.95  # of the budget; the rest finds a mapping without fusion if there is none yet
 STOPPED_EARLY = "the fused search ended at the request to stop before its first mapping"
 UNEVEN_SHARE = 0.5  # of the budget: for uneven tiles without fusion; the rest is for fusion
-CORNER_SHARE = 0.5  # of the seconds left: for one corner of the hull of energy and latency
-OBJECTIVES: tuple[Objective, ...] = ("energy", "latency", "edp")
 
 
 @listing_options
@@ -80,7 +79,7 @@ def search(
     began = time.monotonic()
     request = request_of(arch, workload, dict(options))
     with advising_on_memory(f"the search of {_names(request)}"):
-        result = verified_answer(request, answer(request))
+        result = verified_answer(request, answer_in_time(request, answer))
     statistics = replace(result.statistics, seconds=time.monotonic() - began)
     return replace(result, statistics=statistics)
 
@@ -99,9 +98,7 @@ def answer(request: Request, explain: bool = True) -> SearchResult:
     searched. Raises InfeasibleMapping when nothing fits, UnsupportedFeature when no search can
     handle a feature.
     """
-    chosen = request.workload.einsums
-    if request.options.einsum is not None:
-        chosen = (request.workload.einsum(request.options.einsum),)
+    chosen = einsums_of(request)
     if request.options.objective not in OBJECTIVES or request.options.front:
         from tilewright.mapper.fronts.front_search import check_metrics
 
@@ -158,28 +155,43 @@ def _first_mapping(request: Request) -> SearchResult | None:
     front. Each Einsum gets any mapping that fits, then the first mapping of a search; the cost of
     the better one is reported as progress.
     """
-    options, einsums = request.options, request.workload.einsums
-    shapes = sum(Lattice(einsum.bounds).size for einsum in einsums)
-    objective = next((name for name in OBJECTIVES if name == options.objective), None)
-    if shapes < MANY_SHAPES or objective is None or options.front:
+    shapes = sum(Lattice(einsum.bounds).size for einsum in request.workload.einsums)
+    if shapes < MANY_SHAPES:
         return None
-    report, first = request.reporter("first mapping, unfused"), None
-    began = time.monotonic()
-    for method in (AnyMappingSearch(), None):
-        hurried = replace(options, progress=None, method=method)
-        check = None if first is None else request.budget.check_stop
-        solver = EinsumSolver(replace(request, options=hurried, deadline=began), False, check)
-        try:
-            result = _many(solver, Goal(objective))
-        except (InfeasibleMapping, UnsupportedFeature, OutOfBudget):
-            continue
-        if first is None or result.certificate.value < first.certificate.value:
-            first = result
-            report(first.certificate.value, 0.0)
-    if first is None:
+    known, began = request.known, time.monotonic()
+    if known.solver is None:
+        first_at_once(request)
+    wanted = request.options.objective in OBJECTIVES and not request.options.front
+    report = request.reporter("first mapping, unfused" if wanted else "first mapping")
+    if known.result is not None and wanted:
+        report(known.result.certificate.value, 0.0)
+    result = _hurried(request, began)
+    if result is not None and _is_better(result, known.result):
+        known.result = result
+        if wanted:
+            report(result.certificate.value, 0.0)
+    if known.result is None or not wanted:
         return None
     seconds = time.monotonic() - began
-    return replace(first, statistics=replace(first.statistics, seconds=seconds))
+    return replace(known.result, statistics=replace(known.result.statistics, seconds=seconds))
+
+
+def _hurried(request: Request, now: float) -> SearchResult | None:
+    """Return the first mapping of a search of each Einsum; any mapping of those that come late."""
+    known, options, spare = request.known, request.options, None
+    if known.solver is not None and options.budget is not None:
+        begin = request.deadline - options.budget
+        spare = Spare(known.solver, begin + FIRST_SHARE * max(options.budget, AT_LEAST))
+    hurried = replace(request, options=replace(options, progress=None), deadline=now)
+    check = None if known.result is None else request.budget.check_stop
+    try:
+        return solve_many(EinsumSolver(hurried, False, check, spare), goal_of(request))
+    except (InfeasibleMapping, UnsupportedFeature, OutOfBudget):
+        return None
+
+
+def _is_better(result: SearchResult, known: SearchResult | None) -> bool:
+    return known is None or result.certificate.value < known.certificate.value
 
 
 def _best_alone(request: Request, first: SearchResult | None) -> SearchResult | None:
@@ -194,25 +206,14 @@ def _best_alone(request: Request, first: SearchResult | None) -> SearchResult | 
         alone = _apart(unwatched, request.workload.einsums, explain=False)
     except (InfeasibleMapping, UnsupportedFeature, OutOfBudget):
         return first
-    is_better = first is None or alone.certificate.value < first.certificate.value
-    return alone if is_better else first
+    return alone if _is_better(alone, first) else first
 
 
 def _at_least_computing(error: NoMappingInBudget, request: Request) -> NoMappingInBudget:
     """Return the error with a lower bound above 0: the cost of computing alone, if it had none."""
     if error.lower_bound > 0 or request.options.objective not in OBJECTIVES:
         return error
-    return type(error)(_least_computing(request), error.restrictions, error.end)
-
-
-def _least_computing(request: Request) -> float:
-    """Return the least value of the objective that the operations alone cost, without moves."""
-    solver, totals = EinsumSolver(request, explain=False), [0.0, 0.0]
-    for einsum in request.workload.einsums:
-        costs = [least_computing_costs(space) for _, space in solver.mapspaces(einsum)]
-        for metric in (0, 1):
-            totals[metric] += min(cost[metric] for cost in costs) * einsum.n_instances
-    return Goal(next(n for n in OBJECTIVES if n == request.options.objective)).value(*totals)
+    return type(error)(least_computing(request), error.restrictions, error.end)
 
 
 def _has_time_for_more(request: Request, first: SearchResult) -> bool:
@@ -302,7 +303,7 @@ def _fused_or_uneven(request: Request) -> SearchResult:
 
     objective = next(name for name in OBJECTIVES if name == request.options.objective)
     solver, goal = EinsumSolver(request.with_budget_share(UNEVEN_SHARE)), Goal(objective)
-    alone = _many(solver, goal)
+    alone = solve_many(solver, goal)
     even = replace(request, options=replace(request.options, uneven=()))
     try:
         fused = solve_fused(even)
@@ -331,7 +332,7 @@ def _apart(request: Request, einsums: tuple[Einsum, ...], explain: bool = True) 
         return _with_front(request, least_of_einsums(request, einsums), einsums)
     first = request.with_budget_share(FRONT_SHARE) if request.options.front else request
     solver, goal = EinsumSolver(first, explain), Goal(objective)
-    result = _one(solver, einsums[0], goal) if len(einsums) == 1 else _many(solver, goal)
+    result = solve_one(solver, einsums[0], goal) if len(einsums) == 1 else solve_many(solver, goal)
     return _with_front(request, result, einsums)
 
 
@@ -350,50 +351,6 @@ def _bounded_by(unproven: NoMappingInBudget, result: SearchResult) -> SearchResu
     return replace(result, certificate=proof, notes=(note,))
 
 
-def _one(solver: EinsumSolver, einsum: Einsum, goal: Goal) -> SearchResult:
-    solved = solver.solve(einsum, goal)
-    best = ScoredMapping(
-        solved.best.mapping, MappingScorer(solved.space).score(solved.best.mapping)
-    )
-    bound = _ProvenBound(solved.lower_bound, solved.proven)
-    certificate = _certificate(
-        goal, solved.best.value(goal), bound, einsum_restrictions(solved.space)
-    )
-    return SearchResult(best, Front((best,)), certificate, solver.statistics)
-
-
-class _ProvenBound(NamedTuple):
-    """A lower bound of a goal; `proven`: the search came to its end."""
-
-    value: float
-    proven: bool
-
-
-def _certificate(
-    goal: Goal, value: float, bound: _ProvenBound, restrictions: Restrictions
-) -> SearchCertificate:
-    optimal = bound.proven and value <= bound.value * (1 + TOLERANCE)
-    return SearchCertificate(
-        "optimal" if optimal else "bounded", goal.objective, value, bound.value, restrictions
-    )
-
-
-def _many(solver: EinsumSolver, goal: Goal) -> SearchResult:
-    """Solve each Einsum on its own, and join the mappings into one of the workload."""
-
-    if goal.objective == "edp":
-        chosen, lower, proven = least_edp(lambda corner: solver.solve_all(corner, CORNER_SHARE))
-    else:
-        chosen = solver.solve_all(goal)
-        lower = sum(solved.lower_bound for solved in chosen)
-        proven = all(solved.proven for solved in chosen)
-    best = _joined(solver, chosen)
-    restrictions = unfused_restrictions([solved.space for solved in chosen])
-    value = goal.value(best.score.energy, best.score.latency)
-    certificate = _certificate(goal, value, _ProvenBound(lower, proven), restrictions)
-    return SearchResult(best, Front((best,)), certificate, solver.statistics)
-
-
 def _with_front(request: Request, result: SearchResult, einsums: Sequence[Einsum]) -> SearchResult:
     """Add the Pareto front to a result if the request asks for one.
 
@@ -401,6 +358,7 @@ def _with_front(request: Request, result: SearchResult, einsums: Sequence[Einsum
     """
     if not request.options.front:
         return result
+    request.known.result, request.known.is_bounded = result, True
     from tilewright.mapper.fronts.front_search import front_of_einsums
 
     einsum_front = front_of_einsums(request, einsums, result.certificate.restrictions)
@@ -421,23 +379,6 @@ def _ties(first: ScoredMapping, second: ScoredMapping) -> bool:
         figures_agree(getattr(first.score, name), getattr(second.score, name))
         for name in ("energy", "latency")
     )
-
-
-def _joined(solver: EinsumSolver, solutions: Sequence[EinsumSolution]) -> ScoredMapping:
-    """Join the Einsums' mappings into one, and score it by the model.
-
-    Raises InternalError if the score differs from the sum of the Einsums' costs.
-    """
-    mapping = unfused_mapping(solver.workload, [solution.best.mapping for solution in solutions])
-    score = score_mapping(solver.arch, solver.workload, mapping, solver.conventions)
-    total = summed_costs(solution.best for solution in solutions)
-    for name in ("energy", "latency"):
-        summed, scored = getattr(total, name), getattr(score, name)
-        if not figures_agree(summed, scored):
-            raise InternalError(
-                f"the Einsums' {name} add up to {summed!r}, the model says {scored!r}"
-            )
-    return ScoredMapping(mapping, score)
 
 
 def better_of(fused: SearchResult, alone: SearchResult) -> SearchResult:

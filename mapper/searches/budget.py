@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import sys
 import threading
@@ -10,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import cache
 from math import inf
 from pathlib import Path
 from typing import TypeVar
@@ -139,8 +141,13 @@ class Budget:
         return self.stops_on_request and STOP_REQUESTED.is_set()
 
     def lacks(self, more_bytes: float) -> bool:
-        """Tell whether the process would exceed the memory limit with so many bytes more."""
-        return self.memory < inf and resident_bytes() + more_bytes > self.memory
+        """Return whether so many bytes more exceed the memory.
+
+        Without a limit, whether they alone exceed all memory of the machine.
+        """
+        if self.memory == inf:
+            return more_bytes > 0 and more_bytes > machine_bytes()
+        return resident_bytes() + more_bytes > self.memory
 
 
 UNLIMITED = Budget()
@@ -150,6 +157,15 @@ def budget_from(seconds: float | None, memory: float = inf) -> Budget:
     """Return a budget that ends `seconds` from now (None: never), with `memory` bytes at most."""
     deadline = inf if seconds is None else time.monotonic() + seconds
     return Budget(deadline, memory=memory, stops_on_request=True)
+
+
+@cache
+def machine_bytes() -> float:
+    """Return the bytes of main memory of this machine; infinity where that is not known."""
+    try:
+        return float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return inf
 
 
 def resident_bytes() -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
@@ -23,7 +23,9 @@ from tilewright.mapper.workload.workload_loading import load_workload
 if TYPE_CHECKING:  # the options of a study are checked without what a search needs
     from tilewright.arch.flattening.flat import FlatArch
     from tilewright.mapper.mapping.mapping import Mapping as LoopNest
-    from tilewright.mapper.searches.result import MapspaceSearch, Progress
+    from tilewright.mapper.searches.restrictions import Restrictions
+    from tilewright.mapper.searches.result import MapspaceSearch, Progress, SearchResult
+    from tilewright.mapper.searches.solver import EinsumSolver
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -116,18 +118,35 @@ _flat_archs: dict[tuple[int, int, str, str], tuple[Arch, Workload, tuple[FlatArc
 """Flattened architectures of the last Einsums: a search asks for each some twenty times."""
 
 
+@dataclass(slots=True)
+class BestKnown:
+    """The best mapping that a search has, should it be interrupted.
+
+    `result`: None if there is none; `is_bounded`: its certificate has all that is proven so far,
+    else it says little. `lower_bound`: of the objective, for mappings that meet `restrictions`.
+    `solver`: knows any mapping of each Einsum.
+    """
+
+    result: SearchResult | None = None
+    is_bounded: bool = False
+    lower_bound: float = 0.0
+    restrictions: Restrictions = ()
+    solver: EinsumSolver | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """A search to do.
 
     `arch`, `workload`: the hardware and the computation. `options`: how to search. `deadline`: end
-    of the budget, in seconds on the monotonic clock.
+    of the budget, in seconds on the monotonic clock. `known`: what the search has so far.
     """
 
     arch: Arch
     workload: Workload
     options: SearchSettings
     deadline: float = inf
+    known: BestKnown = field(default_factory=BestKnown, compare=False, repr=False, kw_only=True)
 
     def uneven_variables(self, einsum: Einsum) -> frozenset[str]:
         """Return the rank variables of an Einsum that may have a loop with a smaller last tile.

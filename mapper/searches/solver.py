@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -40,6 +41,13 @@ class EinsumSolution:
     proven: bool
 
 
+class Spare(NamedTuple):
+    """Where solutions come from after `end` (seconds on the monotonic clock): another solver."""
+
+    solver: EinsumSolver
+    end: float
+
+
 class _SolvedSpace(NamedTuple):
     """A mapspace that was searched, with the result."""
 
@@ -52,13 +60,19 @@ class EinsumSolver:
 
     Einsums that differ in names only share a solution. The model scores each answer again.
     `request`: subjects and options; `explain`: an error says which constraints conflict, which
-    takes time. `check`: called before each of several Einsums; it may raise to end them.
-    `statistics` adds up what was done.
+    takes time. `check`: called before each of several Einsums; it may raise to end them. `spare`:
+    solves what is left after some time. `statistics` adds up what was done.
     """
 
     def __init__(
-        self, request: Request, explain: bool = True, check: Callable[[], None] | None = None
+        self,
+        request: Request,
+        explain: bool = True,
+        check: Callable[[], None] | None = None,
+        spare: Spare | None = None,
     ) -> None:
+        self._spare = spare
+        self._shared: frozenset[str] | None = None
         self._explain = explain
         self._check = check
         self.arch = request.arch
@@ -139,7 +153,9 @@ class EinsumSolver:
         return self._spaces[einsum.name]
 
     def _backed(self, einsum: Einsum) -> frozenset[str]:
-        return frozenset(einsum.tensors) & shared_tensors(self.workload)
+        if self._shared is None:
+            self._shared = shared_tensors(self.workload)
+        return frozenset(einsum.tensors) & self._shared
 
     def no_mapping_error(self, einsum: Einsum, proven: bool) -> InfeasibleMapping:
         """Return the error to raise for an Einsum without a mapping, explained if asked for.
@@ -171,6 +187,8 @@ class EinsumSolver:
         solved = self._solved.get((key, goal))
         if solved is not None:
             return _carried(solved, space, goal)
+        if self._spare is not None and time.monotonic() > self._spare.end:
+            return self._spare.solver._find(key, space, goal, 0.0)
         method = self._method
         if isinstance(method, ReportingSearch):
             method = method.reporting_to(self._request.reporter(f"searching {space.einsum.name}"))

@@ -22,6 +22,7 @@ from tilewright.mapper.templates.placement import Placement
 
 FIRST_SHARE = 0.5  # of the budget: the most that a first mapping may take
 FIRST_BYTES = 64e6  # that a first mapping may take beyond a limit of memory
+BYTES_PER_SECOND = 5e8  # of tables of all tiles, which a first mapping passes several times
 FEW_PLACEMENTS = 16  # below which all are searched at once
 FIRST_COSTS = 1.02  # of the least bound: placements that are searched first,
 FIRST_PART = 4  # unless more than one of so many are among them
@@ -52,7 +53,8 @@ class ExactSearch:
         refuse_unsupported(space.problem, networks=True, arrays=True)
         limits, beam = budget_from(budget, self.memory), BeamSearch(space, goal)
         tables = Lattice(space.einsum.bounds).table_bytes
-        if tables > FIRST_BYTES and limits.lacks(tables):
+        too_slow = budget is not None and tables > BYTES_PER_SECOND * budget
+        if tables > FIRST_BYTES and (too_slow or limits.lacks(tables)):
             return _result_without_program(space, goal, None)
         first = beam.find(FIRST_SHARE * (budget or 0.0)) if limits.is_limited else None
         result = _dynamic_result(space, goal, limits, first)

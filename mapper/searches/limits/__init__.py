@@ -1,0 +1,1 @@
+"""Copy Einsums: searched by what they move, since they compute nothing."""

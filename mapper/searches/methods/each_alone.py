@@ -1,0 +1,80 @@
+"""Search Einsums each on its own, and join what was found into one result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tilewright.mapper.fronts.front import Front
+from tilewright.mapper.mapping.scored_mapping import ScoredMapping
+from tilewright.mapper.model.evaluation import score_mapping
+from tilewright.mapper.searches.exact.label_metrics import Goal
+from tilewright.mapper.searches.mapping_scorer import TOLERANCE, MappingScorer, figures_agree
+from tilewright.mapper.searches.objective.edp_hull import least_edp
+from tilewright.mapper.searches.restrictions import Restrictions
+from tilewright.mapper.searches.result import SearchCertificate, SearchResult
+from tilewright.mapper.searches.scope import einsum_restrictions, unfused_restrictions
+from tilewright.mapper.searches.search_errors import InternalError
+from tilewright.mapper.searches.solver import EinsumSolution, EinsumSolver
+from tilewright.mapper.searches.unfused import summed_costs, unfused_mapping
+from tilewright.mapper.workload.einsum import Einsum
+
+CORNER_SHARE = 0.5  # of the seconds left: for one corner of the hull of energy and latency
+
+
+def solve_one(solver: EinsumSolver, einsum: Einsum, goal: Goal) -> SearchResult:
+    """Search one Einsum; the result is that of `solver`, with a certificate."""
+    solved = solver.solve(einsum, goal)
+    best = ScoredMapping(
+        solved.best.mapping, MappingScorer(solved.space).score(solved.best.mapping)
+    )
+    bound = _ProvenBound(solved.lower_bound, solved.proven)
+    certificate = _certificate(
+        goal, solved.best.value(goal), bound, einsum_restrictions(solved.space)
+    )
+    return SearchResult(best, Front((best,)), certificate, solver.statistics)
+
+
+class _ProvenBound(NamedTuple):
+    """A lower bound of a goal; `proven`: the search ended before its budget."""
+
+    value: float
+    proven: bool
+
+
+def _certificate(
+    goal: Goal, value: float, bound: _ProvenBound, restrictions: Restrictions
+) -> SearchCertificate:
+    optimal = bound.proven and value <= bound.value * (1 + TOLERANCE)
+    return SearchCertificate(
+        "optimal" if optimal else "bounded", goal.objective, value, bound.value, restrictions
+    )
+
+
+def solve_many(solver: EinsumSolver, goal: Goal) -> SearchResult:
+    """Join the mappings of all Einsums, each solved on its own, into one of the workload."""
+    if goal.objective == "edp":
+        chosen, lower, proven = least_edp(lambda corner: solver.solve_all(corner, CORNER_SHARE))
+    else:
+        chosen = solver.solve_all(goal)
+        lower = sum(solved.lower_bound for solved in chosen)
+        proven = all(solved.proven for solved in chosen)
+    best = _joined(solver, chosen)
+    restrictions = unfused_restrictions([solved.space for solved in chosen])
+    value = goal.value(best.score.energy, best.score.latency)
+    certificate = _certificate(goal, value, _ProvenBound(lower, proven), restrictions)
+    return SearchResult(best, Front((best,)), certificate, solver.statistics)
+
+
+def _joined(solver: EinsumSolver, solutions: Sequence[EinsumSolution]) -> ScoredMapping:
+    """Let the model score the mapping of the workload; the sums must agree with it."""
+    mapping = unfused_mapping(solver.workload, [solution.best.mapping for solution in solutions])
+    score = score_mapping(solver.arch, solver.workload, mapping, solver.conventions)
+    total = summed_costs(solution.best for solution in solutions)
+    for name in ("energy", "latency"):
+        summed, scored = getattr(total, name), getattr(score, name)
+        if not figures_agree(summed, scored):
+            raise InternalError(
+                f"the Einsums' {name} add up to {summed!r}, the model says {scored!r}"
+            )
+    return ScoredMapping(mapping, score)

@@ -1,0 +1,130 @@
+"""A thread that interrupts what takes too long: in any thread, once, and nothing else."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from math import inf
+
+import numpy as np
+import pytest
+
+from tilewright.mapper.searches.budget import STOP_REQUESTED, Budget, EndReason, resident_bytes
+from tilewright.mapper.searches.limits import watch
+from tilewright.mapper.searches.limits.watch import (
+    Interruption,
+    interrupted_when,
+    limits_reached,
+)
+
+
+@contextmanager
+def soon(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    for name, value in (("AT_LEAST", 0.05), ("LOOK", 0.002), ("_ONCE_MORE", 0.02)):
+        monkeypatch.setattr(watch, name, value)
+    yield
+
+
+def without_end() -> str:
+    while True:
+        sum(range(100))
+
+
+def after(seconds: float) -> Callable[[], str | None]:
+    begin = time.monotonic()
+    return lambda: "late" if time.monotonic() - begin > seconds else None
+
+
+def test_in_the_main_thread_and_in_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = []
+
+    def work() -> None:
+        answers.append(interrupted_when(after(0.05), without_end, str.upper))
+
+    with soon(monkeypatch):
+        work()
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join(60)
+    assert answers == ["LATE", "LATE"]
+
+
+def test_what_ends_in_time_is_returned_and_errors_pass() -> None:
+    assert interrupted_when(lambda: None, lambda: 3, lambda _: 4) == 3
+    with pytest.raises(KeyError):
+        interrupted_when(lambda: None, lambda: {}["x"], lambda _: 4)
+    assert not [t for t in threading.enumerate() if "_look" in t.name]
+
+
+def test_an_interruption_that_is_not_heard_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    heard = []
+
+    def deaf() -> str:
+        while True:
+            try:
+                without_end()
+            except Interruption:
+                heard.append(1)
+                if len(heard) == 3:
+                    raise
+
+    with soon(monkeypatch):
+        assert interrupted_when(after(0.01), deaf, str.upper) == "LATE"
+    assert len(heard) == 3
+
+
+def test_only_the_outer_call_hears_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    with soon(monkeypatch):
+        inner = interrupted_when(
+            after(0.05),
+            lambda: interrupted_when(lambda: None, without_end, lambda _: "inner"),
+            lambda _: "outer",
+        )
+    assert inner == "outer"
+
+
+def test_no_interruption_comes_after_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the limit is reached just as the call ends."""
+    with soon(monkeypatch):
+        for _ in range(300):
+            answer = interrupted_when(after(0.002), lambda: time.sleep(0.002), lambda _: "late")
+            assert answer in (None, "late")
+            sum(range(1000))
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.1])
+def test_the_clock(seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tenth later than the budget, and not before AT_LEAST."""
+    with soon(monkeypatch):
+        begin = time.monotonic()
+        reached = limits_reached(Budget(begin + seconds), seconds)
+        while reached() is None:
+            time.sleep(0.001)
+        assert reached() is EndReason.SECONDS
+        assert time.monotonic() - begin >= max(0.05, 1.1 * seconds)
+    assert limits_reached(Budget(), None)() is None
+
+
+def test_the_memory() -> None:
+    reached = limits_reached(Budget(memory=1.0), None)
+    assert reached() is None  # 64 MB are left to any search
+    more = np.ones(10_000_000)
+    assert reached() is EndReason.MEMORY
+    assert limits_reached(Budget(memory=inf), None)() is None
+    assert limits_reached(Budget(memory=1.2 * resident_bytes()), None)() is None
+    del more
+
+
+def test_a_request_to_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+    try:
+        with soon(monkeypatch):
+            reached = limits_reached(Budget(), None)
+            assert reached() is None
+            STOP_REQUESTED.set()
+            assert reached() is None  # the search has time to hear of it
+            time.sleep(0.06)
+            assert reached() is EndReason.STOPPED
+    finally:
+        STOP_REQUESTED.clear()
