@@ -119,6 +119,25 @@ def do_harm(trials, harms):
         harm()
 
 
+@pytest.mark.nightly
+@pytest.mark.parametrize("sampler", ["nsga2", "tpe"])
+def test_same_bytes_for_one_two_and_eight_workers(toy, tmp_path, sampler, monkeypatch):
+    """Of loky and of Dask: trials and front."""
+    pytest.importorskip("distributed", reason="Dask is not installed: pip install tilewright[dask]")
+    monkeypatch.setenv("PYTHONPATH", str(HERE.parent))  # the workers import the toy
+    monkeypatch.syspath_prepend(HERE.parent)
+    settings = {"search.trials": 40, "search.batch": 16, "search.sampler": sampler}
+    spec = load_study(toy.write_study(tmp_path), settings)
+    found = set()
+    for executor in ("loky", "dask"):
+        for workers in (1, 2, 8):
+            folder = tmp_path / f"{executor}{workers}"
+            model = toy.ToyModel(0.02)
+            start_study(spec, folder, Execution(workers, evaluator=model, executor=executor))
+            found.add(((folder / TRIALS).read_bytes(), (folder / "front.json").read_bytes()))
+    assert len(found) == 1
+
+
 def test_same_bytes_with_a_worker_killed(toy, tmp_path, cluster):
     assert same_bytes(toy, tmp_path, cluster, [cluster.kill_worker])
 
