@@ -114,7 +114,7 @@ def search_options() -> Callable[[F], F]:
         click.option("--budget", type=click.FloatRange(min=0), default=None, metavar="SECONDS",
                      help="Stop then, with the best mapping so far and a proven bound."),
         click.option("--max-memory", type=click.FloatRange(min=0, min_open=True), default=None,
-                     metavar="BYTES", help="A fused search stops before the process needs more."),
+                     metavar="BYTES", help="A search stops before the process needs more."),
         click.option("--method", default="exact", show_default=True, metavar="NAME",
                      help="exact, exhaustive, random, annealing or optuna (Einsums alone)."),
         click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True,

@@ -179,7 +179,7 @@ def _first_mapping(request: Request) -> SearchResult | None:
 def _hurried(request: Request, now: float) -> SearchResult | None:
     """Return the first mapping of a search of each Einsum; any mapping of those that come late."""
     known, options, spare = request.known, request.options, None
-    if known.solver is not None and options.budget is not None:
+    if known.solver is not None and options.budget:
         begin = request.deadline - options.budget
         spare = Spare(known.solver, begin + FIRST_SHARE * max(options.budget, AT_LEAST))
     hurried = replace(request, options=replace(options, progress=None), deadline=now)

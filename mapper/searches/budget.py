@@ -141,13 +141,8 @@ class Budget:
         return self.stops_on_request and STOP_REQUESTED.is_set()
 
     def lacks(self, more_bytes: float) -> bool:
-        """Return whether so many bytes more exceed the memory.
-
-        Without a limit, whether they alone exceed all memory of the machine.
-        """
-        if self.memory == inf:
-            return more_bytes > 0 and more_bytes > machine_bytes()
-        return resident_bytes() + more_bytes > self.memory
+        """Return whether so many bytes more exceed the memory."""
+        return self.memory < inf and resident_bytes() + more_bytes > self.memory
 
 
 UNLIMITED = Budget()

@@ -24,8 +24,12 @@ if TYPE_CHECKING:  # the options of a study are checked without what a search ne
     from tilewright.arch.flattening.flat import FlatArch
     from tilewright.mapper.mapping.mapping import Mapping as LoopNest
     from tilewright.mapper.searches.restrictions import Restrictions
-    from tilewright.mapper.searches.result import MapspaceSearch, Progress, SearchResult
-    from tilewright.mapper.searches.solver import EinsumSolver
+    from tilewright.mapper.searches.result import (
+        MapspaceSearch,
+        Progress,
+        SearchResult,
+        SolvedEinsums,
+    )
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -131,7 +135,7 @@ class BestKnown:
     is_bounded: bool = False
     lower_bound: float = 0.0
     restrictions: Restrictions = ()
-    solver: EinsumSolver | None = None
+    solver: SolvedEinsums | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from math import inf
 from typing import Any, Literal, Protocol, Self, runtime_checkable
@@ -15,6 +15,7 @@ from tilewright.mapper.mapping.scored_mapping import ScoredMapping
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
 from tilewright.mapper.searches.restrictions import Restrictions, scope_text, with_restrictions
+from tilewright.mapper.workload.einsum import Einsum
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +165,18 @@ class MapspaceSearch(Protocol):
 
         `goal`: what is least. Raises UnsupportedFeature if the method cannot handle a feature.
         """
+        ...
+
+
+class SolvedEinsums(Protocol):
+    """Has, or finds at once, some mapping of each Einsum of a workload."""
+
+    def mapspaces(self, einsum: Einsum) -> list[tuple[Hashable, Mapspace]]:
+        """Return pairs (key, mapspace), one per Compute that can do an Einsum."""
+        ...
+
+    def result(self, key: Hashable, space: Mapspace, goal: Goal) -> MapspaceResult:
+        """Return some mapping of a mapspace; `key`: equal where problems differ in names only."""
         ...
 
 

@@ -20,6 +20,7 @@ from tilewright.mapper.searches.result import (
     MapspaceResult,
     ReportingSearch,
     SearchStatistics,
+    SolvedEinsums,
 )
 from tilewright.mapper.searches.unfused import shared_tensors
 from tilewright.mapper.workload.einsum import Einsum
@@ -44,7 +45,7 @@ class EinsumSolution:
 class Spare(NamedTuple):
     """Where solutions come from after `end` (seconds on the monotonic clock): another solver."""
 
-    solver: EinsumSolver
+    solver: SolvedEinsums
     end: float
 
 
@@ -181,6 +182,10 @@ class EinsumSolver:
         )  # fmt: skip
         return no_mapping(subject)
 
+    def result(self, key: Hashable, space: Mapspace, goal: Goal) -> MapspaceResult:
+        """Return what a search without time finds in a mapspace; equal keys: names differ only."""
+        return self._find(key, space, goal, 0.0)
+
     def _find(
         self, key: Hashable, space: Mapspace, goal: Goal, seconds_left: float | None
     ) -> MapspaceResult:
@@ -188,7 +193,7 @@ class EinsumSolver:
         if solved is not None:
             return _carried(solved, space, goal)
         if self._spare is not None and time.monotonic() > self._spare.end:
-            return self._spare.solver._find(key, space, goal, 0.0)
+            return self._spare.solver.result(key, space, goal)
         method = self._method
         if isinstance(method, ReportingSearch):
             method = method.reporting_to(self._request.reporter(f"searching {space.einsum.name}"))

@@ -10,7 +10,13 @@ from math import inf
 from tilewright.mapper.mapspace.assemble import assemble
 from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.searches.budget import UNLIMITED, Budget, OutOfBudget, budget_from
+from tilewright.mapper.searches.budget import (
+    UNLIMITED,
+    Budget,
+    OutOfBudget,
+    budget_from,
+    machine_bytes,
+)
 from tilewright.mapper.searches.exact.beam import PATIENCE, BeamSearch
 from tilewright.mapper.searches.exact.dynamic_program import BestLabel, DynamicSearch
 from tilewright.mapper.searches.exact.label_metrics import Goal
@@ -53,8 +59,8 @@ class ExactSearch:
         refuse_unsupported(space.problem, networks=True, arrays=True)
         limits, beam = budget_from(budget, self.memory), BeamSearch(space, goal)
         tables = Lattice(space.einsum.bounds).table_bytes
-        too_slow = budget is not None and tables > BYTES_PER_SECOND * budget
-        if tables > FIRST_BYTES and (too_slow or limits.lacks(tables)):
+        most = machine_bytes() if budget is None else BYTES_PER_SECOND * budget
+        if tables > FIRST_BYTES and (tables > most or limits.lacks(tables)):
             return _result_without_program(space, goal, None)
         first = beam.find(FIRST_SHARE * (budget or 0.0)) if limits.is_limited else None
         result = _dynamic_result(space, goal, limits, first)

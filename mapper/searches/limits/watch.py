@@ -26,7 +26,8 @@ R = TypeVar("R")
 
 LOOK = 0.02  # seconds between two looks
 LATE = 1.1  # of the seconds or bytes of a budget: from there on it is interrupted
-AT_LEAST = 1.1  # seconds that any search may take
+AT_LEAST = 1.1  # seconds that any search may take,
+AT_ONCE = 10.0  # and one with a budget of 0: it takes no longer on slow machines, as a rule
 FIRST_BYTES = 64_000_000  # that any search may take beyond what the process has already
 _ONCE_MORE = 0.3  # seconds until an interruption that was not heard is repeated
 
@@ -102,11 +103,14 @@ def limits_reached(budget: Budget, seconds: float | None) -> Callable[[], EndRea
     """Return a function that tells which limit of a search is exceeded by a tenth; None: none is.
 
     `seconds`: length of the budget. Any search may take 1.1 seconds, and 64 MB beyond what the
-    process has. A search that is asked to stop has 1.1 seconds to do so.
+    process has. A budget of 0 ends a search at its first look at the clock: that is the same on
+    any machine, so it is interrupted after 10 seconds only. A search that is asked to stop has 1.1
+    seconds to do so.
     """
     latest = inf
     if seconds is not None:
-        latest = budget.deadline - seconds + max(LATE * seconds, AT_LEAST)
+        least = AT_LEAST if seconds else AT_ONCE
+        latest = budget.deadline - seconds + max(LATE * seconds, least)
     most_bytes = max(LATE * budget.memory, resident_bytes() + FIRST_BYTES)
     stopped: list[float] = []
 

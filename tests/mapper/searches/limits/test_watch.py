@@ -22,7 +22,12 @@ from tilewright.mapper.searches.limits.watch import (
 
 @contextmanager
 def soon(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    for name, value in (("AT_LEAST", 0.05), ("LOOK", 0.002), ("_ONCE_MORE", 0.02)):
+    for name, value in (
+        ("AT_LEAST", 0.05),
+        ("AT_ONCE", 0.06),
+        ("LOOK", 0.002),
+        ("_ONCE_MORE", 0.02),
+    ):
         monkeypatch.setattr(watch, name, value)
     yield
 
@@ -94,7 +99,7 @@ def test_no_interruption_comes_after_the_end(monkeypatch: pytest.MonkeyPatch) ->
             sum(range(1000))
 
 
-@pytest.mark.parametrize("seconds", [0.0, 0.1])
+@pytest.mark.parametrize("seconds", [0.0, 0.01, 0.1])
 def test_the_clock(seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """A tenth later than the budget, and not before AT_LEAST."""
     with soon(monkeypatch):
