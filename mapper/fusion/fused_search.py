@@ -142,7 +142,8 @@ def _kind_of(value: float, lower_bound: float) -> Literal["optimal", "bounded"]:
 def _search_whole(request: Request, known: BestKnown | None = None) -> SearchResult:
     """Search fused mappings of a request whose outermost memory is not partitioned.
 
-    `known`: is told of lower bounds on the way.
+    `known`: is told of lower bounds on the way. NoMappingInBudget if the budget ends before the
+    first mapping; other errors as `_no_mapping` says.
     """
     began = time.monotonic()
     try:

@@ -141,7 +141,7 @@ class Budget:
         return self.stops_on_request and STOP_REQUESTED.is_set()
 
     def lacks(self, more_bytes: float) -> bool:
-        """Return whether so many bytes more exceed the memory."""
+        """Tell whether the process would exceed the memory limit with so many bytes more."""
         return self.memory < inf and resident_bytes() + more_bytes > self.memory
 
 

@@ -91,7 +91,7 @@ def einsums_of(request: Request) -> tuple[Einsum, ...]:
 
 
 def least_computing(request: Request) -> float:
-    """Return what computing alone takes of the objective, which is known at once."""
+    """Return the least value of the objective that the operations alone cost, without moves."""
     return _value_of(request, *_summed(request, least_computing_costs))
 
 

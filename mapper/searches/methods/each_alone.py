@@ -36,7 +36,7 @@ def solve_one(solver: EinsumSolver, einsum: Einsum, goal: Goal) -> SearchResult:
 
 
 class _ProvenBound(NamedTuple):
-    """A lower bound of a goal; `proven`: the search ended before its budget."""
+    """A lower bound of a goal; `proven`: the search came to its end."""
 
     value: float
     proven: bool
@@ -52,7 +52,7 @@ def _certificate(
 
 
 def solve_many(solver: EinsumSolver, goal: Goal) -> SearchResult:
-    """Join the mappings of all Einsums, each solved on its own, into one of the workload."""
+    """Solve each Einsum on its own, and join the mappings into one of the workload."""
     if goal.objective == "edp":
         chosen, lower, proven = least_edp(lambda corner: solver.solve_all(corner, CORNER_SHARE))
     else:
@@ -67,7 +67,10 @@ def solve_many(solver: EinsumSolver, goal: Goal) -> SearchResult:
 
 
 def _joined(solver: EinsumSolver, solutions: Sequence[EinsumSolution]) -> ScoredMapping:
-    """Let the model score the mapping of the workload; the sums must agree with it."""
+    """Join the Einsums' mappings into one, and score it by the model.
+
+    Raises InternalError if the score differs from the sum of the Einsums' costs.
+    """
     mapping = unfused_mapping(solver.workload, [solution.best.mapping for solution in solutions])
     score = score_mapping(solver.arch, solver.workload, mapping, solver.conventions)
     total = summed_costs(solution.best for solution in solutions)
