@@ -8,6 +8,7 @@ from fused_cases import Case, opposed, random_case, random_deep_case
 from fused_mappings import front_fused
 from fused_owns import Subject
 from memo import stored
+from padded_cases import random_padded_case
 
 from tilewright.mapper.searches.api import search
 from tilewright.mapper.searches.objective.formula import formula_of
@@ -68,3 +69,15 @@ def test_fused_front_of_many(block: int) -> None:
 def test_fused_front_above_registers_of_many(block: int) -> None:
     seeds = range(2000 + block * 10, 2010 + block * 10)
     assert enough(sum(check(seed, random_deep_case) for seed in seeds), 5)
+
+
+@pytest.mark.parametrize("seed", [1, *at_night(2, 3)])
+def test_fused_front_over_padded_tensors(seed: int) -> None:
+    assert check(seed, random_padded_case)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("block", range(4))
+def test_fused_front_over_padded_tensors_of_many(block: int) -> None:
+    seeds = range(2000 + block * 10, 2010 + block * 10)
+    assert enough(sum(check(seed, random_padded_case) for seed in seeds), 2)
