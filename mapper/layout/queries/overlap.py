@@ -35,11 +35,11 @@ class LayoutOverlap:
 
 
 def overlap(first: Layout, second: Layout) -> LayoutOverlap | None:
-    """Return a byte that two layouts both have, None if there is none.
+    """Return a byte of a unit that two layouts both allocate, None if there is none.
 
-    If there is one among the first 4,096 shared bytes of a unit where both have a scalar, the
-    witness is that byte. Layouts in different memory spaces share nothing. Raises SpecError for
-    maps to different units.
+    Where both hold a scalar, not padding, in one of the first 4,096 shared bytes of a unit, it is
+    such a byte. Layouts in different memory spaces share nothing. Raises SpecError if the grids of
+    the two layouts lie on different sets of units.
     """
     if first.grid_map.units != second.grid_map.units:
         raise SpecError(

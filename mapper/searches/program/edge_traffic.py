@@ -66,11 +66,10 @@ class EdgeCharge:
 
 
 def values_per_move(problem: Problem, charge: EdgeCharge) -> int:
-    """Return by how many values each count of a charge has to be divided.
+    """Return how many values of a tensor one move of a charge takes: the divisor of its counts.
 
-    1 between two holders. At the Compute the number of values that one operation touches in memory:
-    it
-    takes them as one (the accelforge reading of constants in indices).
+    1 between two holders. At the Compute all values that the access of one operation spans: with a
+    constant in an index AccelForge reserves a window, which an operation reads as one value.
     """
     if charge.edge.child is not None:
         return 1
