@@ -1,15 +1,15 @@
-"""Compute docs/validation/shifted-products.md: products whose operands go round rings.
+"""Compute docs/validation/shifted-products.md: products on large grids, by shifts and broadcasts.
 
     python benchmarks/shifted_products.py
 
-Cannon's mapping on squares of elements: executed and compared with numpy where a run is short, else
-between a lower and an upper bound. Some two minutes.
+Cannon's mapping on squares of elements, and one whose operands enter: executed and compared with
+numpy where a run is short, else between a lower and an upper bound. Some two minutes.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from tilewright.simulator.execution.einsum_execution import ExecutionSettings, e
 from tilewright.simulator.execution.execution import grid_path
 from tilewright.simulator.lowering.cycle_bound import lower_bound
 from tilewright.simulator.lowering.plan import plan_of
-from tilewright.simulator.lowering.rings.ring_time import most_cycles
+from tilewright.simulator.lowering.upper_bound.most_cycles import most_cycles
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "validation" / "shifted-products.md"
@@ -31,7 +31,7 @@ MACHINE = "wse3-sdk-sim"
 LARGEST_RUN = 32 * 32
 """Elements up to which a product runs: beyond, a run takes minutes."""
 HEAD = """\
-# Products whose operands go round rings
+# Products on large grids
 
 Written by `python benchmarks/shifted_products.py`; do not edit. Cannon's mapping (theory/grid.md
 §11) of `C[m, n] = A[m, k] * B[k, n]` on P × P elements of the profile wse3-sdk-sim: each element
@@ -45,6 +45,16 @@ rate of fmacs with two vectors in memory), that of f16 is 4.
 | tiles | type | elements | at least | cycles | at most | MAC |
 |---|---|---:|---:|---:|---:|---:|
 """
+BROADCAST = """
+## Operands that enter
+
+The same product with A and B outside: parts of k enter over the west and the north border, are
+broadcast along rows and along columns, and are worked on while the next ones come (theory/grid.md
+§12 has the upper bound). C stays in the elements.
+
+| tiles of C | type | elements | k | at least | cycles | at most | MAC |
+|---|---|---:|---:|---:|---:|---:|---:|
+"""
 ENDS = """
 ## What this says
 
@@ -54,8 +64,12 @@ ENDS = """
   each of which takes its one issue slot for a cycle (theory/wafer.md §4.2): that is 0.696, and only
   the last turn has no words. A broadcast takes half of the words: 0.72 on up to 64 × 64 elements
   (published-programs.md).
-- On 720 × 720 elements tiles of 32 × 32 have 0.80 at least, and those of 44 × 44, which fill 39 of
-  48 KiB with two buffers for A and B, 0.85.
+- Reached by a broadcast: with 16 × 16 tiles of f32 the product on 720 × 720 elements has at least
+  0.75 of that rate while both operands enter. It was not run: that is what the theorem on the upper
+  bound says of any run. k is 5,760 there, for a port of a program takes at most 2^26 words. The
+  result stays: 720 tiles of it would leave over a link of the south border in 184,320 cycles more.
+- By shifts on 720 × 720 elements, tiles of 32 × 32 have 0.80 at least, and those of 44 × 44, which
+  fill 39 of 48 KiB with two buffers for A and B, 0.85.
 - The cycles of a large grid are known between bounds 0.1 to 0.9 % apart, not exactly. There is no
   proof by the pattern (theory/engines.md §11): up to four microthreads of an element want its issue
   slot in the same cycle, which the certificate of the fast engine refuses (§5 there); and the
@@ -65,30 +79,45 @@ ENDS = """
 
 @dataclass(frozen=True)
 class Product:
-    """A product of square tiles: values along a side, bits of a value, elements along a side."""
+    """A product with square tiles of the result on a square of elements.
+
+    `tile`: values along a side of a tile; `bits`: of a value; `elements`: along a side. `steps`:
+    for operands that enter, the number of parts of k, and `part`: values of k in each; 0 for
+    operands that shift.
+    """
 
     tile: int
     bits: int
     elements: int
+    steps: int = 0
+    part: int = 0
+
+    @property
+    def k(self) -> int:
+        """Values of the summed variable."""
+        return self.steps * self.part or self.tile * self.elements
 
     def read(self) -> SpaceTime:
         """Return its mapping as loops in space and time."""
         size = self.tile * self.elements
         text = (
-            f"workload:\n  rank_sizes: {{M: {size}, K: {size}, N: {size}}}\n"
-            f"  bits_per_value: {{All: {self.bits}}}\n  persistent_tensors: A | B\n"
+            f"workload:\n  rank_sizes: {{M: {size}, K: {self.k}, N: {size}}}\n"
+            f"  bits_per_value: {{All: {self.bits}}}\n"
+            f"  persistent_tensors: {'Nothing' if self.steps else 'A | B'}\n"
             "  einsums: ['C[m, n] = A[m, k] * B[k, n]']\n"
         )
         workload = load_workload(load_document("product.yaml", text=text))
         arch = load_arch(HARDWARE, variables={"GridX": self.elements, "GridY": self.elements})
         einsum = workload.einsums[0]
+        rings = ("", "") if self.steps else ("X", "Y")
         nodes = (
+            *((Storage(("A", "B"), "Host"),) if self.steps else ()),
             Spatial("n", self.tile, "X", "Grid"),
             Spatial("m", self.tile, "Y", "Grid"),
             Storage(("C",), "SRAM"),
-            Temporal("k", self.tile),
-            Storage(("A",), "SRAM", buffers=2, shift="X"),
-            Storage(("B",), "SRAM", buffers=2, shift="Y"),
+            Temporal("k", self.part or self.tile),
+            Storage(("A",), "SRAM", buffers=2, shift=rings[0]),
+            Storage(("B",), "SRAM", buffers=2, shift=rings[1]),
             Temporal("m", 1),
             Temporal("k", 1),
             Storage(("A",), "Scalar"),
@@ -108,10 +137,12 @@ class Product:
             assert least <= cycles, self
             assert most is None or cycles <= most, self
         taken = cycles or most
-        rate = "–" if taken is None else f"{self.tile**3 * self.elements / taken:.3f}"
+        rate = "–" if taken is None else f"{self.tile**2 * self.k / taken:.3f}"
+        part = f"{self.k:,} | " if self.steps else ""
+        square = f"{self.elements} × {self.elements}"
         return (
-            f"| {self.tile} × {self.tile} | f{self.bits} | {self.elements} × {self.elements} "
-            f"| {least:,} | {_number(cycles)} | {_number(most)} | {rate} |"
+            f"| {self.tile} × {self.tile} | f{self.bits} | {square} | {part}"
+            f"{least:,} | {_number(cycles)} | {_number(most)} | {rate} |"
         )
 
 
@@ -123,21 +154,29 @@ PRODUCTS = (
     *(Product(64, 16, elements) for elements in (4, 8, 720)),
 )
 
+ENTERING = (
+    *(Product(16, 32, elements, elements // 4, 64) for elements in (8, 16, 32)),
+    Product(16, 32, 512, 64, 128),
+    Product(16, 32, 720, 45, 128),
+    Product(32, 32, 720, 45, 64),
+)
+
 
 def _number(value: int | None) -> str:
     return "–" if value is None else f"{value:,}"
 
 
-def lines() -> Iterator[str]:
-    """Yield the lines of the table."""
-    for product in PRODUCTS:
+def lines(products: Sequence[Product]) -> Iterator[str]:
+    """Yield the lines of a table."""
+    for product in products:
         line = product.row()
         print(line, flush=True)
         yield line
 
 
 def main() -> int:
-    PAGE.write_text(HEAD + "\n".join(lines()) + "\n" + ENDS, encoding="utf-8")
+    shifted, entering = ("\n".join(lines(products)) for products in (PRODUCTS, ENTERING))
+    PAGE.write_text(f"{HEAD}{shifted}\n{BROADCAST}{entering}\n{ENDS}", encoding="utf-8")
     return 0
 
 

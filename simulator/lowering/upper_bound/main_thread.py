@@ -1,0 +1,63 @@
+"""Cycles that an element's main thread takes at most where nothing else wants the issue slot."""
+
+from __future__ import annotations
+
+from tilewright.simulator.instructions.control_flow import If, Loop
+from tilewright.simulator.instructions.element_map import Map
+from tilewright.simulator.instructions.scalar_operation import Compute
+from tilewright.simulator.isa.operands import ResolvedOperation
+from tilewright.simulator.lowering.task_cycles import BodyContext, BodyCycles, TaskCycles
+from tilewright.simulator.program.instruction import DsdOperation, Instruction
+
+
+class MostCycles(TaskCycles):
+    """Counts cycles that the main thread needs at most, without waiting and words."""
+
+    __slots__ = ()
+
+    def _append(
+        self, result: BodyCycles, task: str, instruction: Instruction, context: BodyContext
+    ) -> None:
+        super()._append(result, task, instruction, context)
+        if not isinstance(instruction, DsdOperation | Compute | Map | Loop | If):
+            either = self.profile.counter_cycles, self.profile.task_control_cycles
+            result.keep_busy(max(either) - min(either))
+
+    def _operation(
+        self, result: BodyCycles, resolved: ResolvedOperation, context: BodyContext
+    ) -> None:
+        super()._operation(result, resolved, context)
+        if resolved.source.asynchronous:
+            result.until[resolved.source.label] = result.total
+
+    def _unknown_meetings(self, groups: int) -> int:
+        return groups
+
+    def _map(self, result: BodyCycles, task: str, instruction: Map, context: BodyContext) -> None:
+        """Append a map with its end (engines.md §10)."""
+        super()._map(result, task, instruction, context)
+        more = len(instruction.operands) > 1
+        step = self.profile.map_step_cycles if more else 0
+        result.keep_busy(2 * self.profile.scalar_operation_cycles + step)
+
+    def _branch(self, result: BodyCycles, task: str, test: If, context: BodyContext) -> None:
+        """Append a branch, the longer way where it is not known.
+
+        The first way ends with a jump over the second one, if there is one.
+        """
+        profile = self.profile
+        jump = profile.branch_taken_cycles if test.otherwise else 0
+        if test.variable in context.known:
+            is_first = context.known[test.variable] < test.below
+            super()._branch(result, task, test, context)
+            result.keep_busy(jump if is_first else 0)
+            return
+        ways = []
+        for body, cycles in (
+            (test.then, profile.branch_not_taken_cycles + jump),
+            (test.otherwise, profile.branch_taken_cycles),
+        ):
+            way = self._body(task, body, context.without(test.variable))
+            way.keep_busy(cycles)
+            ways.append(way)
+        result.add(max(ways, key=lambda way: way.total))
