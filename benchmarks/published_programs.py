@@ -98,11 +98,11 @@ STANDS = """\
 
 - *Products.* The tiles of both inputs enter over the borders and are broadcast along rows and
   columns, a part of k at a time (as SUMMA does from within): 0.72 of the peak with 16 x 16 tiles on
-  up to 64 x 64 elements, optimal under the constraints. On 720 x 720 there is no proof by the pattern
-  (the times do not settle), and a run of all elements would take a day; but with the result left in
-  the elements the cycles lie between two bounds (shifted-products.md): 0.75 of the peak with 16 x 16
-  tiles by a broadcast, 0.65 by shifts (Cannon's mapping on interleaved rings), 0.80 and more with
-  tiles of 32 x 32.
+  up to 64 x 64 elements, optimal under the constraints. On 720 x 720 there is no proof by the
+  pattern (the times do not settle), and a run of all elements would take a day; but with the result
+  left in the elements the cycles lie between two bounds (shifted-products.md): 0.75 of the peak
+  with 16 x 16 tiles by a broadcast, 0.65 by shifts (Cannon's mapping on interleaved rings),
+  0.80 and more with tiles of 32 x 32.
 - *Reductions.* Chain, tree, two phases, generated trees, both orders of the axes and snakes are
   searched (reductions.md), two phases with two sizes of groups; any other size is a constraint. An
   all-reduce is a reduction and a multicast; a ring whose gather half the routers forward is not in

@@ -27,9 +27,10 @@ def most_cycles(plan: Plan, profile: Profile) -> int | None:
 
     They are known where tiles of several tensors pass in two buffers, along rings or lines that
     share no link, the result stays where it is, in no group that adds up, and the work on a tile
-    takes longer than the next one needs to come to all elements.
+    takes longer than the next one needs to come to all elements; on a machine whose words take a
+    cycle each.
     """
-    if not _is_covered(plan):
+    if not _is_covered(plan) or profile.cycles_per_wavelet != 1:
         return None
     read, is_ring = plan.read, bool(plan.read.shifted)
     code = plan.code(plan.roles[0])  # those of a ring differ in colors only

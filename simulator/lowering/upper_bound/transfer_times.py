@@ -44,7 +44,7 @@ def ring_transfers(plan: Plan, profile: Profile) -> float:
             *[_router(profile)] * (MOST_LINKS + 1),
             _Fifo(profile.arrival_to_execute_cycles, profile.input_queue_words[2 * number + 1]),
         ]
-        slowest = max(slowest, _time(profile, tensor.values, way, threads))
+        slowest = max(slowest, _time(tensor.values, way, threads))
     return slowest
 
 
@@ -57,16 +57,16 @@ def _line(plan: Plan, profile: Profile, number: int, stream: HostStream) -> floa
     elements = plan.read.columns if stream.lines == "rows" else plan.read.rows
     ramp = _Fifo(profile.arrival_to_execute_cycles, profile.input_queue_words[number])
     way = [*[_router(profile)] * (elements + 1), ramp]
-    return _time(profile, stream.values, way, len(plan.streams))
+    return _time(stream.values, way, len(plan.streams))
 
 
 def _router(profile: Profile) -> _Fifo:
     return _Fifo(profile.hop_cycles, profile.router_buffer_words)
 
 
-def _time(profile: Profile, values: int, way: Iterable[_Fifo], threads: int) -> float:
+def _time(values: int, way: Iterable[_Fifo], threads: int) -> float:
     """Return the cycles of a tile's words through the FIFOs of a way."""
     fifos = list(way)
     pace = max(threads, *(fifo.pace(threads) for fifo in fifos))
     start = sum(fifo.step(threads) for fifo in fifos)
-    return start + float((values + 1) * pace * profile.cycles_per_wavelet)
+    return float(start + (values + 1) * pace)

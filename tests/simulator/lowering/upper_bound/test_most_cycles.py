@@ -119,6 +119,11 @@ def test_nothing_is_said_of_words_that_enter_or_leave() -> None:
         assert most_cycles(plan, profile) is None
 
 
+def test_nothing_is_said_of_words_that_take_more_than_a_cycle() -> None:
+    plan, profile = cannon(4, (16, 16, 16), 16, "wse3-silicon")
+    assert most_cycles(plan, profile) is None
+
+
 def test_nothing_is_said_where_tiles_may_come_behind_the_work() -> None:
     plan, profile = cannon(2, (1, 32, 1), 32, "wse2-sdk-sim")
     assert most_cycles(plan, profile) is None
