@@ -26,15 +26,15 @@ def schemes_of(
     tiles that are added. Schemes with the same chains as one before them are left out; the axes
     have an order where both add up.
     """
-    found, known = list[ReductionScheme](), set[object]()
+    schemes, known = list[ReductionScheme](), set[object]()
     for scheme in _all_schemes(groups, costs):
         if scheme.order == "snake" and elements > MOST_WINDING:
             continue
         chains = (scheme.order, *(line_chains(group, scheme.line) for group in groups))
         if chains not in known:
             known.add(chains)
-            found.append(scheme)
-    return found
+            schemes.append(scheme)
+    return schemes
 
 
 def _all_schemes(groups: tuple[int, int], costs: AdditionCosts) -> Iterator[ReductionScheme]:
