@@ -124,11 +124,11 @@ class GridMapspace:
         groups, words = self.groups(family.shares), self._output_values(family)
         if self.constraints.reduction == "free" or max(groups) == 1:
             elements = prod(share.count for share in family.shares)
-            found = schemes_of(groups, elements, self.costs.of(words))
+            schemes = schemes_of(groups, elements, self.costs.of(words))
         else:
             wanted = reduction_scheme(self.constraints.reduction)
-            found = [replace(wanted, line=wanted.line_for(words, self.costs))]
-        return [str(replace(scheme, shared=family.shared)) for scheme in found]
+            schemes = [replace(wanted, line=wanted.line_for(words, self.costs))]
+        return [str(replace(scheme, shared=family.shared)) for scheme in schemes]
 
     def _output_values(self, family: GridFamily) -> int:
         """Return the values of a tile of the output."""

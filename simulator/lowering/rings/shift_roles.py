@@ -32,17 +32,17 @@ def with_shifts(
     role: (rows, columns). Roles are split where elements that had the same one use different
     colors.
     """
-    found, numbers = list(roles), placement.astype(np.int64)
+    split, numbers = list(roles), placement.astype(np.int64)
     for tensor in read.shifted:
         kinds, of_position = _kinds(tensor, ring_size(read, tensor))
         along = of_position[None, :] if tensor.shift == "X" else of_position[:, None]
         joined, inverse = np.unique(numbers * len(kinds) + along, return_inverse=True)
-        found = [
-            replace(found[number], shifts=(*found[number].shifts, kinds[kind]))
+        split = [
+            replace(split[number], shifts=(*split[number].shifts, kinds[kind]))
             for number, kind in (divmod(int(pair), len(kinds)) for pair in joined)
         ]
         numbers = inverse.reshape(placement.shape).astype(np.int64)
-    return tuple(found), numbers.astype(np.int32)
+    return tuple(split), numbers.astype(np.int32)
 
 
 def ring_size(read: SpaceTime, tensor: HeldTensor) -> int:
