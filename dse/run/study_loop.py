@@ -256,9 +256,11 @@ class _Search:
         attempts |= dict(zip(missing, answers, strict=True))
         failed = [answer for answer in answers if answer.outcome.status == "failed"]
         if len(failed) == len(answers) > 1:
+            reason = failed[0].outcome.reason or ""
+            higher = "limit_memory=4GB" if "limit_memory" in reason else "limit_s=60"
             raise EnvironmentFailed(
-                f"none of {len(failed)} designs could be evaluated: {failed[0].outcome.reason}",
-                instead="a higher limit (study resume DIR --add search.limit_s=60), more memory or"
+                f"none of {len(failed)} designs could be evaluated: {reason}",
+                instead=f"a higher limit (study resume DIR --add search.{higher}), more memory or"
                 " fewer workers; nothing was recorded of them",
             )
         return attempts

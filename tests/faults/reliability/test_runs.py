@@ -107,6 +107,14 @@ def test_04_lack_of_memory_is_not_recorded_for_good(toy, tmp_path):
     assert caught.value.exit_code == 4
     assert log_of(tmp_path / "none") == b""
 
+    class TooLarge(toy.ToyModel):
+        def evaluate(self, point):
+            raise MemoryUsedUp(ENDED_BY[87])
+
+    with pytest.raises(EnvironmentFailed) as caught:
+        run_here(toy, tmp_path / "large", None, TooLarge())
+    assert "--add search.limit_memory=4GB" in str(caught.value.instead)
+
 
 class Slow:
     """Takes its time where x is 1, without listening where x is 2; needs memory where x is 3."""
