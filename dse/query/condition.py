@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterator
 
 from tilewright.arch.errors import SpecError
+from tilewright.arch.expressions.units import unknown_unit
 from tilewright.dse.run.figures import check_names, check_unit
 
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
@@ -22,8 +23,8 @@ def check_condition(text: str, known: Collection[str], values: Collection[str]) 
     """Check a condition over metrics and knobs, such as `latency < 1 ms and kind == 'dram'`.
 
     `known`: names that it may use, before their first dot; `values`: texts that knobs have. Raises
-    SpecError, with what to write instead, for wrong syntax, an unknown name, or a limit of a metric
-    in a unit of something else.
+    SpecError, with what to write instead, for wrong syntax, an unknown name or unit, or a limit of
+    a metric in a unit of something else.
     """
     plain = _QUOTED.sub("''", text)
     for pattern, (what, instead) in _OTHER_LANGUAGES.items():
@@ -31,6 +32,12 @@ def check_condition(text: str, known: Collection[str], values: Collection[str]) 
             raise SpecError(what, value=text, instead=instead)
     for name in set(re.findall(r"[A-Za-z_]\w*", plain)) & set(values) - set(known):
         raise SpecError(f"{name} is a text, not a name", value=text, instead=f"'{name}' in quotes")
+    for _, limit in comparisons(plain):
+        unit = unknown_unit(limit)
+        if unit is not None and unit not in known:
+            raise SpecError(
+                f"{unit} is no unit", value=text, instead="a unit such as ns, pJ, KiB, GHz or mm^2"
+            )
     check_names(text, known)
     for name, limit in comparisons(plain):
         check_unit(name, limit, None)
