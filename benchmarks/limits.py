@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import platform
 import subprocess
 import sys
@@ -171,7 +172,8 @@ class Case:
         variables = {} if self.stage is None else {"STAGE": self.stage}
         texts = [json.dumps(variables), json.dumps({**self.options, **limits})]
         command = [sys.executable, "-c", self.program, self.architecture, self.workload, *texts]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        caching = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env=caching)
         row: dict[str, Any] = json.loads(done.stdout)
         return row
 

@@ -122,11 +122,10 @@ class GridFrontSearch:
         flat: path of components to the compute of the grid. Raises NoFeasibleMapping, with the most
         frequent reasons, if no candidate fits the machine.
         """
-        start = time.perf_counter()
+        start, budget = time.perf_counter(), budget_from(self.budget_s)
         space = GridMapspace(grid_of(flat), einsum, self.constraints)
         candidates = Candidates.of("latency", self.settings, flat, space)
         walk = _FrontWalk(candidates, self.metrics)
-        budget = budget_from(self.budget_s)
         while walk.heap and not (walk.points and budget.is_late):
             if walk.step() and self.on_progress is not None:
                 self.on_progress(walk.executed, len(walk.points))

@@ -66,12 +66,12 @@ class GridSearch:
         flat: path of components to the compute of the grid. Raises NoFeasibleMapping, with the most
         frequent reasons, if no candidate fits the machine.
         """
-        start = time.perf_counter()
+        start, budget = time.perf_counter(), budget_from(self.budget_s)
         space = GridMapspace(grid_of(flat), einsum, self.constraints)
         candidates = Candidates.of(self.objective, self.settings, flat, space)
         search = CandidateSearch(candidates, candidates.families)
         try:
-            self._look(search, budget_from(self.budget_s))
+            self._look(search, budget)
         finally:  # an interrupt waits for no run
             search.runs.end()
         best = search.best

@@ -28,6 +28,7 @@ from tilewright.mapper.workload.errors import InfeasibleMapping, UnsupportedFeat
 
 OBJECTIVES: tuple[Objective, ...] = ("energy", "latency", "edp")
 _FEW_WAYS = 12  # pairs of tensor and component: so few have placements that are listed at once
+_MANY_TENSORS = 8  # whose placements are more than the shapes of tiles, as a rule
 Costs = Callable[[Mapspace], tuple[float, float]]
 
 
@@ -171,6 +172,11 @@ def _largest(einsums: Sequence[Einsum]) -> Einsum:
 
 def _size_of(einsum: Einsum) -> str:
     """Say how large the search of an Einsum is, and what makes it large."""
+    if len(einsum.tensors) > _MANY_TENSORS:
+        return (
+            f"{einsum.name} has {len(einsum.tensors)} tensors to place; fewer in `may_keep` of the"
+            " memories would make it smaller"
+        )
     counts = {name: len(divisors(bound)) for name, bound in einsum.bounds.items()}
     most = max(counts, key=lambda name: counts[name])
     return (

@@ -127,3 +127,18 @@ def test_a_search_without_limits_is_not_watched(monkeypatch: pytest.MonkeyPatch)
     assert search(path_of("hardware", "edge_npu"), SMALL).certificate.kind == "optimal"
     with pytest.raises(AssertionError):
         search(path_of("hardware", "edge_npu"), SMALL, budget=1)
+
+
+def test_the_note_says_what_makes_the_search_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "AT_LEAST", 0.05)
+    inputs = " * ".join(f"A{i}[m, k]" for i in range(12))
+    many = (
+        "workload:\n  bits_per_value: {All: 8}\n  rank_sizes: {M: 36, K: 8}\n"
+        f'  einsums: ["Z[m] = {inputs}"]\n'
+    )
+    for text, words in (
+        (many, "Z has 13 tensors to place"),
+        (SMALL, "Y has 864 shapes of tiles, its rank variable n alone 12 sizes"),
+    ):
+        request = request_of(path_of("hardware", "edge_npu"), text, {"budget": 0.01})
+        assert words in answer_in_time(request, without_end).notes[0]
