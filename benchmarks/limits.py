@@ -132,6 +132,7 @@ workload:
   einsums:
   - {einsum: "Z[m, n] = A[m, k] * B[k, n]", renames: {input: A, weight: B, output: Z}}
 """
+WORDS = (MATRIX % (240, 240, 240)).replace("All: 8", "All: 32")  # of elements
 SQUARE = MATRIX % (10080, 10080, 10080)
 CHAIN = """\
 workload:
@@ -202,8 +203,8 @@ CASES = (
     Case("accelforge, bottleneck", "edge_npu", "resnet50_bottleneck",
          {"conventions": "accelforge"}, 2),
     Case("grid, attention", "wafer_grid", "attention_head", {}, program=ON_MACHINE),
-    Case("grid, 240³", "wafer_grid", MATRIX % (240, 240, 240), {}, program=ON_MACHINE),
-    Case("grid, front, 240³", "wafer_grid", MATRIX % (240, 240, 240), {"front": FRONT[:2]},
+    Case("grid, 240³", "wafer_grid", WORDS, {}, program=ON_MACHINE),
+    Case("grid, front, 240³", "wafer_grid", WORDS, {"front": FRONT[:2]},
          program=ON_MACHINE),
 )  # fmt: skip
 
