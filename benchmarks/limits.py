@@ -118,8 +118,8 @@ Each cell: the largest memory, and the gap of the answer; {longest:g} s at most.
 {by_memory}
 
 Searches on a grid (`map --machine`) have no limit of memory; they look at the clock between
-executions, and the best candidate is executed on numbers after that, with what it takes to load the
-machine code, so that small budgets are exceeded.
+executions, and leave half a second to execute the best candidate on numbers. A first candidate is
+waited for, with what it takes to load the machine code.
 
 What is left: machine code that works on large arrays is interrupted only when it returns, and
 what it needs at once is there before anybody can look. A chain of a thousand Einsums takes longer

@@ -14,7 +14,7 @@ from math import inf
 from typing import Final, Protocol
 
 from tilewright.mapper.grid.grid_mapspace import GridChoice
-from tilewright.mapper.searches.budget import UNLIMITED
+from tilewright.mapper.searches.budget import UNLIMITED, Budget, budget_from
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings
 from tilewright.simulator.lowering.plan import Plan
 from tilewright.simulator.run.machine import Stop
@@ -22,6 +22,16 @@ from tilewright.simulator.search.quick_bound import QuickBound
 
 LONG_RUN: Final = 4_000_000
 """Cycles times elements from which on runs go side by side: some 0.3 s (engine-speed.md)."""
+ON_NUMBERS: Final = 0.5
+"""Seconds of a budget that are left to execute the best candidate on numbers."""
+
+
+def budget_of_runs(seconds: float | None) -> Budget:
+    """Return the budget of a search on a grid that may take `seconds` (None: any).
+
+    It ends half a second earlier: then what was found is executed on numbers.
+    """
+    return budget_from(None if seconds is None else max(0.0, seconds - ON_NUMBERS))
 
 
 class ExecutableCandidates(Protocol):

@@ -19,13 +19,13 @@ from tilewright.mapper.grid.grid import grid_of
 from tilewright.mapper.grid.grid_constraints import NO_CONSTRAINTS, GridConstraints
 from tilewright.mapper.grid.grid_mapspace import GridChoice, GridFamily, GridMapspace
 from tilewright.mapper.grid.predicted_counts import predict
-from tilewright.mapper.searches.budget import budget_from
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.execution.action_counts import predicted_energy, run_energies
 from tilewright.simulator.execution.einsum_execution import EinsumExecution, ExecutionSettings
 from tilewright.simulator.isa.machine_errors import ProgramError, RunStoppedError
 from tilewright.simulator.lowering.cycle_bound import lower_bound
+from tilewright.simulator.search.candidate_runs import budget_of_runs
 from tilewright.simulator.search.candidate_search import Candidates
 from tilewright.simulator.search.grid_search import no_mapping
 
@@ -122,7 +122,7 @@ class GridFrontSearch:
         flat: path of components to the compute of the grid. Raises NoFeasibleMapping, with the most
         frequent reasons, if no candidate fits the machine.
         """
-        start, budget = time.perf_counter(), budget_from(self.budget_s)
+        start, budget = time.perf_counter(), budget_of_runs(self.budget_s)
         space = GridMapspace(grid_of(flat), einsum, self.constraints)
         candidates = Candidates.of("latency", self.settings, flat, space)
         walk = _FrontWalk(candidates, self.metrics)

@@ -13,7 +13,6 @@ from tilewright.arch.spec.architecture import Arch
 from tilewright.mapper.grid.grid_constraints import NO_CONSTRAINTS, GridConstraints
 from tilewright.mapper.grid.grid_mapspace import GridMapspace
 from tilewright.mapper.mapping.mapping import Mapping, Sequential
-from tilewright.mapper.searches.budget import budget_from
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.mapper.workload.workload import Workload
 from tilewright.simulator.execution.einsum_data import EinsumData
@@ -21,6 +20,7 @@ from tilewright.simulator.execution.einsum_execution import EinsumExecution, Exe
 from tilewright.simulator.execution.execution import Execution, execute, grid_path
 from tilewright.simulator.execution.operands import WrongResult
 from tilewright.simulator.lowering.addresses import LeftTensors
+from tilewright.simulator.search.candidate_runs import budget_of_runs
 from tilewright.simulator.search.candidate_search import Candidates, CandidateSearch
 from tilewright.simulator.search.cascade_search import Cascade
 from tilewright.simulator.search.grid_certificate import (
@@ -82,7 +82,7 @@ class GridRequest:
     def limits(self, einsums: int) -> CascadeLimits:
         """Return the limits of a search of so many Einsums whose time begins now."""
         most = self.most_executions
-        budget = budget_from(self.budget_s)
+        budget = budget_of_runs(self.budget_s)
         return CascadeLimits(None if most is None else most * einsums, budget)
 
 

@@ -16,10 +16,11 @@ from tilewright.arch.flattening.flat import FlatArch
 from tilewright.mapper.grid.grid import grid_of
 from tilewright.mapper.grid.grid_constraints import NO_CONSTRAINTS, GridConstraints
 from tilewright.mapper.grid.grid_mapspace import GridMapspace
-from tilewright.mapper.searches.budget import Budget, budget_from
+from tilewright.mapper.searches.budget import Budget
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import NoFeasibleMapping
 from tilewright.simulator.execution.einsum_execution import EinsumExecution, ExecutionSettings
+from tilewright.simulator.search.candidate_runs import budget_of_runs
 from tilewright.simulator.search.candidate_search import Candidates, CandidateSearch
 from tilewright.simulator.search.grid_certificate import GridCertificate, GridObjective
 
@@ -66,7 +67,7 @@ class GridSearch:
         flat: path of components to the compute of the grid. Raises NoFeasibleMapping, with the most
         frequent reasons, if no candidate fits the machine.
         """
-        start, budget = time.perf_counter(), budget_from(self.budget_s)
+        start, budget = time.perf_counter(), budget_of_runs(self.budget_s)
         space = GridMapspace(grid_of(flat), einsum, self.constraints)
         candidates = Candidates.of(self.objective, self.settings, flat, space)
         search = CandidateSearch(candidates, candidates.families)

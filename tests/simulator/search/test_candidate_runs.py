@@ -13,7 +13,7 @@ from tilewright.simulator.execution.einsum_execution import ExecutionSettings
 from tilewright.simulator.isa.machine_errors import RunStoppedError
 from tilewright.simulator.run import repeats
 from tilewright.simulator.search import candidate_runs
-from tilewright.simulator.search.candidate_runs import CandidateRuns
+from tilewright.simulator.search.candidate_runs import CandidateRuns, budget_of_runs
 from tilewright.simulator.search.candidate_search import Candidates
 from tilewright.simulator.search.grid_certificate import GridObjective
 from tilewright.simulator.search.grid_search import GridSearch
@@ -57,3 +57,11 @@ def test_a_run_ends_when_it_cannot_be_the_best_or_time_is_over(
     runs.value, runs.budget = inf, budget_from(0.0)
     with pytest.raises(RunStoppedError):
         runs.execute(choice, ())
+
+
+def test_a_budget_leaves_time_for_the_run_on_numbers() -> None:
+    assert budget_of_runs(None).seconds_left is None
+    assert budget_of_runs(0.2).seconds_left == 0.0
+    left = budget_of_runs(60.0).seconds_left
+    assert left is not None
+    assert 55 < left <= 59.5
