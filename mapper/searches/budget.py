@@ -104,10 +104,11 @@ class Budget:
             yield item
 
     def check(self, labels: int = 0, more_bytes: float = 0.0) -> None:
-        """Raise OutOfBudget if the time, the memory or the number of labels exceeds the budget.
+        """Raise OutOfBudget, with the reason, if a limit of the budget is exceeded.
 
-        `labels`: partial mappings that are kept now. `more_bytes`: bytes of memory about to be
-        used on top of what the process has.
+        These are the time, a request to stop, the labels, the work (this is one question of it) and
+        the memory, in this order. `labels`: partial mappings that are kept now. `more_bytes`: bytes
+        of memory about to be used on top of what the process has.
         """
         if self.is_late:
             raise OutOfBudget(EndReason.STOPPED if self.is_stopped else EndReason.SECONDS)
