@@ -115,9 +115,9 @@ def _interrupted(request: Request, reason: EndReason) -> SearchResult:
     return replace(best, notes=(*best.notes, note))
 
 
-def _certificate(request: Request, found: SearchResult) -> SearchCertificate:
+def _certificate(request: Request, best: SearchResult) -> SearchCertificate:
     """Return what is known of a mapping without a search."""
-    score, restrictions = found.best.score, found.certificate.restrictions
+    score, restrictions = best.best.score, best.certificate.restrictions
     bits = {name: float(count) for name, count in score.capacity.items()}
     value = _value_of(request, score.energy, score.latency, bits)
     bound: Costs = _least_costs
