@@ -77,7 +77,7 @@ def _of(count: Count, share: Fraction) -> Count:
 
 def _shares(access: TensorAccess, nest: TensorNest) -> list[Fraction]:
     """Return the share inside the tensor of the tiles at each holder, and last at the Compute."""
-    tiles = _Tiles(access, nest.view.einsum.bounds)
+    tiles = _ClippedTiles(access, nest.view.einsum.bounds)
     shares: list[Fraction] = []
     for item in nest.items:
         if not isinstance(item, int):
@@ -89,7 +89,7 @@ def _shares(access: TensorAccess, nest: TensorNest) -> list[Fraction]:
     return [*shares, tiles.share()]
 
 
-class _Tiles:
+class _ClippedTiles:
     """The tiles of a tensor on the way down a nest, by variable of its padded ranks.
 
     A variable with one uneven loop is a Cut; else each of its tiles stands for itself.

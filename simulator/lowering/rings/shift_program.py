@@ -19,7 +19,7 @@ from tilewright.simulator.lowering.sum_roles import Role
 
 
 @dataclass(frozen=True, slots=True)
-class Transfer:
+class TileTransfer:
     """A send or a receive of a tile on a microthread.
 
     `operation`: name of the move. `dest`, `source`: descriptors that it writes and reads. `label`:
@@ -73,14 +73,14 @@ def start_shifts(task: TaskBuilder, read: SpaceTime, slot: str, other: str, join
         )
 
 
-def _transfers(read: SpaceTime, slot: Index, other: Index) -> Iterator[Transfer]:
+def _transfers(read: SpaceTime, slot: Index, other: Index) -> Iterator[TileTransfer]:
     moves = [(tensor, move_of(read.dtype_of(tensor.name))) for tensor in read.shifted]
     for tensor, move in moves:
         sent = Ref(f"{tensor.name}_next")
-        yield Transfer(move, sent, _buffer(tensor, slot), f"send {tensor.name}")
+        yield TileTransfer(move, sent, _buffer(tensor, slot), f"send {tensor.name}")
     for tensor, move in moves:
         received = Ref(f"{tensor.name}_before")
-        yield Transfer(move, _buffer(tensor, other), received, f"receive {tensor.name}")
+        yield TileTransfer(move, _buffer(tensor, other), received, f"receive {tensor.name}")
 
 
 def _buffer(tensor: HeldTensor, slot: Index) -> Ref:

@@ -19,7 +19,7 @@ MOST_LINKS = 2
 """Links of a way along a ring."""
 
 
-class _Fifo(NamedTuple):
+class _WordQueue(NamedTuple):
     """A FIFO on the way of a word: its latency, and its places but for words on their way."""
 
     latency: int
@@ -40,9 +40,11 @@ def ring_transfers(plan: Plan, profile: Profile) -> float:
     sending = profile.dispatch_to_link_cycles - profile.hop_cycles
     for number, tensor in enumerate(plan.read.shifted):
         way = [
-            _Fifo(sending, profile.output_queue_words[2 * number]),
+            _WordQueue(sending, profile.output_queue_words[2 * number]),
             *[_router(profile)] * (MOST_LINKS + 1),
-            _Fifo(profile.arrival_to_execute_cycles, profile.input_queue_words[2 * number + 1]),
+            _WordQueue(
+                profile.arrival_to_execute_cycles, profile.input_queue_words[2 * number + 1]
+            ),
         ]
         slowest = max(slowest, _time(tensor.values, way, threads))
     return slowest
@@ -55,16 +57,16 @@ def line_transfers(plan: Plan, profile: Profile) -> float:
 
 def _line(plan: Plan, profile: Profile, number: int, stream: HostStream) -> float:
     elements = plan.read.columns if stream.lines == "rows" else plan.read.rows
-    ramp = _Fifo(profile.arrival_to_execute_cycles, profile.input_queue_words[number])
+    ramp = _WordQueue(profile.arrival_to_execute_cycles, profile.input_queue_words[number])
     way = [*[_router(profile)] * (elements + 1), ramp]
     return _time(stream.values, way, len(plan.streams))
 
 
-def _router(profile: Profile) -> _Fifo:
-    return _Fifo(profile.hop_cycles, profile.router_buffer_words)
+def _router(profile: Profile) -> _WordQueue:
+    return _WordQueue(profile.hop_cycles, profile.router_buffer_words)
 
 
-def _time(values: int, way: Iterable[_Fifo], threads: int) -> float:
+def _time(values: int, way: Iterable[_WordQueue], threads: int) -> float:
     """Return the cycles of a tile's words through the FIFOs of a way."""
     fifos = list(way)
     pace = max(threads, *(fifo.pace(threads) for fifo in fifos))
