@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 import signal
 import time
+from types import FrameType
 from typing import Any
 
 import hypothesis.core
@@ -106,7 +107,13 @@ def family_of(item: pytest.Item) -> object:
     return item.path, item.originalname, repr(others)
 
 
-def _end(*_: object) -> None:
+def _end(_: int, frame: FrameType | None) -> None:
+    """End a test; a moment later where Python swallows exceptions: collecting garbage."""
+    while frame is not None:
+        if frame.f_code.co_name in {"gc_callback", "__del__"}:
+            signal.setitimer(signal.ITIMER_REAL, 0.05)
+            return
+        frame = frame.f_back
     pytest.skip("the time is over")
 
 
