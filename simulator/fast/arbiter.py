@@ -101,6 +101,24 @@ def find_links(graph: UnitGraph, port: int, bid: Ints) -> None:
         bid[B_LINKS] &= ~contest[C_RAMP]
 
 
+@inline_kernel
+def find_word(due: Ints, count: int, bid: Ints) -> bool:
+    """Find the next word of a FIFO in a list of segments, and the first cycle in which it can bid.
+
+    due: `count` segments (t, r, m) of the cycles from which words could go; bid: the FIFO's state
+    (columns B_...), changed: segment and number of the word in it, and B_NEXT. Returns False, and
+    leaves B_NEXT, if all words of the list are gone.
+    """
+    while bid[B_PIECE] < count:
+        row = due[bid[B_PIECE]]
+        if bid[B_DONE] < row[M]:
+            bid[B_NEXT] = max(row[T] + row[R] * bid[B_DONE], bid[B_LAST] + 1)
+            return True
+        bid[B_DONE] -= row[M]
+        bid[B_PIECE] += 1
+    return False
+
+
 @inner_kernel
 def find_next_bid(graph: UnitGraph, times: Times, rival: int, bid: Ints) -> None:
     """Find the first cycle in which the next word of a rival can bid for its links, and these.
@@ -113,14 +131,9 @@ def find_next_bid(graph: UnitGraph, times: Times, rival: int, bid: Ints) -> None
         u = graph.entry[bid[B_ENTRY], 0]
         if times.arrived[u] == 0:
             break
-        while bid[B_PIECE] < times.arrived[u]:
-            row = times.ready[u, bid[B_PIECE]]
-            if bid[B_DONE] < row[M]:
-                bid[B_NEXT] = max(row[T] + row[R] * bid[B_DONE], bid[B_LAST] + 1)
-                find_links(graph, rival, bid)
-                return
-            bid[B_DONE] -= row[M]
-            bid[B_PIECE] += 1
+        if find_word(times.ready[u], times.arrived[u], bid):
+            find_links(graph, rival, bid)
+            return
         bid[B_ENTRY] += 1
         bid[B_PIECE] = 0
     bid[B_NEXT] = FOREVER
@@ -134,15 +147,10 @@ def find_turn(graph: UnitGraph, times: Times, port: int, bid: Ints) -> None:
     cycle, FOREVER behind the last word. The cycles from which the unit's words could go are in
     work[2].
     """
-    while bid[B_PIECE] < times.header[X_READY]:
-        row = times.work[2, bid[B_PIECE]]
-        if bid[B_DONE] < row[M]:
-            bid[B_NEXT] = max(row[T] + row[R] * bid[B_DONE], bid[B_LAST] + 1)
-            find_links(graph, port, bid)
-            return
-        bid[B_DONE] -= row[M]
-        bid[B_PIECE] += 1
-    bid[B_NEXT] = FOREVER
+    if find_word(times.work[2], times.header[X_READY], bid):
+        find_links(graph, port, bid)
+    else:
+        bid[B_NEXT] = FOREVER
 
 
 @inline_kernel
