@@ -20,27 +20,32 @@ from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.run.machine import Machine
 
 
-def cannon(
-    elements: int, sizes: tuple[int, int, int], bits: int, machine: str, outside: str = ""
+def product_plan(
+    counts: tuple[int, int],
+    sizes: tuple[int, int, int],
+    text: str,
+    machine: str,
+    operands: tuple[tuple[str, ...], tuple[Storage, ...]],
 ) -> tuple[Plan, Profile]:
-    """A product on a square of elements with tiles of m, k, n values; `outside`: not resident."""
-    m, k, n = sizes
-    ranks = f"{{M: {m * elements}, K: {k * elements}, N: {n * elements}}}"
-    text = (
-        f"workload:\n  rank_sizes: {ranks}\n  bits_per_value: {{All: {bits}}}\n"
-        "  persistent_tensors: A | B\n  einsums: ['C[m, n] = A[m, k] * B[k, n]']\n"
-    )
+    """The plan of a product on a square of elements with tiles of m, k, n values.
+
+    counts: elements of a side, parts of k. text: further lines of the workload. operands: those
+    that stand outside, and how the elements hold tiles of them.
+    """
+    (elements, steps), (m, k, n), (outside, tiles) = counts, sizes, operands
+    ranks = f"{{M: {m * elements}, K: {k * steps}, N: {n * elements}}}"
+    einsums = "  einsums: ['C[m, n] = A[m, k] * B[k, n]']\n"
+    text = f"workload:\n  rank_sizes: {ranks}\n{text}{einsums}"
     workload = load_workload(load_document("product.yaml", text=text))
     arch = load_arch(HARDWARE, variables={"GridX": elements, "GridY": elements})
     flat = grid_path(arch, workload, workload.einsums[0])
     nodes = (
-        *((Storage(tuple(outside), "Host"),) if outside else ()),
+        *((Storage(outside, "Host"),) if outside else ()),
         Spatial("n", n, "X", "Grid"),
         Spatial("m", m, "Y", "Grid"),
         Storage(("C",), "SRAM"),
         Temporal("k", k),
-        Storage(("A",), "SRAM", buffers=2, shift="X"),
-        Storage(("B",), "SRAM", buffers=2, shift="Y"),
+        *tiles,
         Temporal("m", 1),
         Temporal("k", 1),
         Storage(("A",), "Scalar"),
@@ -50,6 +55,18 @@ def cannon(
     read = space_time(flat, workload.einsums[0], Mapping(nodes))
     profile = ExecutionSettings(machine=machine).profile(read.grid)
     return plan_of(read, profile.sram_reserved_bytes), profile
+
+
+def cannon(
+    elements: int, sizes: tuple[int, int, int], bits: int, machine: str, outside: str = ""
+) -> tuple[Plan, Profile]:
+    """A product on a square of elements with tiles of m, k, n values; `outside`: not resident."""
+    tiles = (
+        Storage(("A",), "SRAM", buffers=2, shift="X"),
+        Storage(("B",), "SRAM", buffers=2, shift="Y"),
+    )
+    text = f"  bits_per_value: {{All: {bits}}}\n  persistent_tensors: A | B\n"
+    return product_plan((elements, elements), sizes, text, machine, (tuple(outside), tiles))
 
 
 @pytest.mark.parametrize("part", [0, *at_night(1, 2, 3)])
@@ -71,30 +88,9 @@ def entering(
     elements: int, sizes: tuple[int, int, int], steps: int, bits: int, machine: str
 ) -> tuple[Plan, Profile]:
     """A product whose operands enter along rows and columns, `steps` parts of k values each."""
-    m, k, n = sizes
-    text = (
-        f"workload:\n  rank_sizes: {{M: {m * elements}, K: {k * steps}, N: {n * elements}}}\n"
-        f"  bits_per_value: {{All: {bits}}}\n  einsums: ['C[m, n] = A[m, k] * B[k, n]']\n"
-    )
-    workload = load_workload(load_document("product.yaml", text=text))
-    arch = load_arch(HARDWARE, variables={"GridX": elements, "GridY": elements})
-    flat = grid_path(arch, workload, workload.einsums[0])
-    nodes = (
-        Storage(("A", "B"), "Host"),
-        Spatial("n", n, "X", "Grid"),
-        Spatial("m", m, "Y", "Grid"),
-        Storage(("C",), "SRAM"),
-        Temporal("k", k),
-        Storage(("A", "B"), "SRAM", buffers=2),
-        Temporal("m", 1),
-        Temporal("k", 1),
-        Storage(("A",), "Scalar"),
-        Temporal("n", 1),
-        Compute("C", "Engine"),
-    )
-    read = space_time(flat, workload.einsums[0], Mapping(nodes))
-    profile = ExecutionSettings(machine=machine).profile(read.grid)
-    return plan_of(read, profile.sram_reserved_bytes), profile
+    tiles = (Storage(("A", "B"), "SRAM", buffers=2),)
+    text = f"  bits_per_value: {{All: {bits}}}\n"
+    return product_plan((elements, steps), sizes, text, machine, (("A", "B"), tiles))
 
 
 @pytest.mark.parametrize("part", [0, *at_night(1, 2, 3)])
