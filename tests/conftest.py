@@ -54,6 +54,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    os.environ["TILEWRIGHT_KNOWN"] = "off"  # what earlier runs of this user have left
     bytecode_once.register(config)
     config.pluginmanager.register(memo_plugin.MemoPlugin(config))
     if config.option.explore_seed:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple, Protocol
 
 from tilewright.arch.errors import TilewrightError
 from tilewright.dse.study.design_space import Point
 from tilewright.mapper.searches.search_errors import MemoryUsedUp
-from tilewright.mapper.searches.shared.hit_counts import STRUCTURES
+from tilewright.mapper.searches.shared.hit_counts import EXECUTIONS, STRUCTURES
 
 Status = Literal["feasible", "infeasible", "excluded", "failed", "error"]
 """`excluded`: not executed, as an executed design beats its lower bounds; `failed`: not evaluated
@@ -91,16 +91,25 @@ class Sharing(NamedTuple):
 
     `repeated`: trials that repeat a design; `known`: designs whose outcome was known from
     elsewhere. `structures`: compiled templates that searches asked for; `shared_structures`: those
-    of them that earlier designs of the same process had left.
+    of them that earlier designs of the same process had left. `executions`: designs to be executed
+    on the machine; `shared_executions`: those of which mappings, cycles and counts were known from
+    other designs, of this run or an earlier one.
     """
 
     repeated: int = 0
     known: int = 0
     structures: int = 0
     shared_structures: int = 0
+    executions: int = 0
+    shared_executions: int = 0
 
 
 NOTHING_SHARED = Sharing()
+
+
+def total_of(several: Iterable[Sharing]) -> Sharing:
+    """Return the sums of what was shared in several batches."""
+    return Sharing(*map(sum, zip(NOTHING_SHARED, *several, strict=True)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +132,7 @@ def attempt(evaluator: Evaluator, point: Point) -> Attempt:
     exception (a defect, also one that would end the process) error; a metric that is infinite or
     NaN gives infeasible. KeyboardInterrupt passes.
     """
-    start, asked, shared = time.perf_counter(), STRUCTURES.asked, STRUCTURES.shared
+    start, before = time.perf_counter(), _hits()
     try:
         outcome = _checked(evaluator.evaluate(point))
     except KeyboardInterrupt:
@@ -134,8 +143,12 @@ def attempt(evaluator: Evaluator, point: Point) -> Attempt:
         outcome = Outcome(reason=_words(error), status="infeasible")
     except BaseException as error:  # a defect of a model must not cost the user a night of trials
         outcome = Outcome(reason=_defect(error), status="error")
-    sharing = Sharing(0, 0, STRUCTURES.asked - asked, STRUCTURES.shared - shared)
-    return Attempt(outcome, time.perf_counter() - start, sharing)
+    hits = (after - former for after, former in zip(_hits(), before, strict=True))
+    return Attempt(outcome, time.perf_counter() - start, Sharing(0, 0, *hits))
+
+
+def _hits() -> tuple[int, ...]:
+    return STRUCTURES.asked, STRUCTURES.shared, EXECUTIONS.asked, EXECUTIONS.shared
 
 
 def _checked(outcome: Outcome) -> Outcome:

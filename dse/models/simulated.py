@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from tilewright.dse.models.evaluator import FIDELITY, Outcome
+from tilewright.arch.errors import TilewrightError
+from tilewright.dse.models.evaluator import DETAILED, FIDELITY, Outcome
 from tilewright.dse.models.inputs import architecture, knobs, mapping_choices, workload
 from tilewright.dse.report.details import MAX_LANES
 from tilewright.dse.report.execution_details import by_component, execution_sections
+from tilewright.dse.store.known_executions import (
+    ExecutionQuestion,
+    KnownExecution,
+    known_execution,
+)
 from tilewright.dse.study.design_space import Point
 from tilewright.dse.study.study import StudyInput
+from tilewright.mapper.searches.shared.hit_counts import EXECUTIONS as EXECUTED
 
 if TYPE_CHECKING:
     from tilewright.arch.spec.architecture import Arch
     from tilewright.mapper.workload.workload import Workload
+    from tilewright.simulator.execution.execution import Execution
     from tilewright.simulator.search.grid_mapping import GridMapping, GridRequest
 
 EXECUTIONS = 4
@@ -42,24 +50,48 @@ class SimulatedEvaluator:
     machine: str
     shown_elements: int | None = MAX_LANES
 
+    @property
+    def leaves_out_details(self) -> bool:
+        """Whether a design whose execution is known has details only when asked for."""
+        return True
+
     def evaluate(self, point: Point) -> Outcome:
         """Search and execute one design; return its metrics and report details.
 
-        `point`: value of each knob by path. Raises InfeasibleMapping or another TilewrightError
-        with the reason if the design cannot be built; LoweringDefect if our program is wrong.
+        `point`: value of each knob by path. A design whose execution is known from another one is
+        not searched, and has no details unless asked for. Raises InfeasibleMapping or another
+        TilewrightError with the reason if the design cannot be built; LoweringDefect if our program
+        is wrong.
         """
         if FIDELITY in point:
             return Outcome(self.bounds(point))
-        mapped = self.run(point)
-        shown = dict.fromkeys(mapped.results, str(mapped.certificate))
-        sections = execution_sections(mapped.execution, shown)
-        return Outcome(
-            total_metrics(mapped),
-            details={"sections": sections},
-            proof="optimal" if mapped.certificate.is_optimal else "bounded",
-            gap=mapped.gap if mapped.gap < inf else None,
-            breakdown=_breakdown(mapped, sections),
-        )
+        design = {name: value for name, value in point.items() if name != DETAILED}
+        question = self._question(design)
+        known = question.find()
+        if DETAILED in point and known is not None and known.infeasible is None:
+            return _outcome(known, _sections(question.execute(known), known.certificate))
+        EXECUTED.asked += 1
+        EXECUTED.shared += known is not None
+        return self._searched(design, question) if known is None else _outcome(known)
+
+    def _searched(self, point: Point, question: ExecutionQuestion) -> Outcome:
+        """Search and execute one design, and answer the question of others by the result."""
+        try:
+            mapped = self.run(point)
+        except TilewrightError as error:
+            question.keep_error(error)
+            raise
+        sections = _sections(mapped.execution, str(mapped.certificate))
+        found = known_execution(mapped, [section["time_by"] for section in sections])
+        question.keep(found)
+        return _outcome(found, sections)
+
+    def _question(self, point: Point) -> ExecutionQuestion:
+        """Return what one design asks of the machine."""
+        from tilewright.simulator.known.content_store import known_answers
+
+        arch, work = architecture(self.arch, point), workload(self.workload, point)
+        return ExecutionQuestion(arch, work, self._request(point, work), known_answers())
 
     def run(self, point: Point) -> GridMapping:
         """Return the best mappings of one design and their execution.
@@ -86,7 +118,8 @@ class SimulatedEvaluator:
         elements; 0 where no mapping fits. Errors as of `run`.
         """
         arch, work = architecture(self.arch, point), workload(self.workload, point)
-        return _bounds(arch, work, self._request(point, work))
+        make = partial(_bounds, arch, work, self._request(point, work))
+        return self._question(point).bounds(make)
 
     def _request(self, point: Point, work: Workload) -> GridRequest:
         """Return what is asked of the search for one design."""
@@ -140,33 +173,51 @@ def total_metrics(mapped: GridMapping) -> dict[str, float]:
     Sums of cycles, latency (s), energy (J) and hops; edp (J s) of the sums; the largest sram_bits
     (per element); utilization weighted by cycles; number of elements of the grid.
     """
-    runs = mapped.execution.einsums
-    cycles = float(mapped.execution.cycles)
-    grid = runs[0].plan.read.grid
+    return _metrics(known_execution(mapped))
+
+
+def _metrics(known: KnownExecution) -> dict[str, float]:
+    runs = known.runs
+    cycles = float(sum(run.cycles for run in runs))
+    latency, energy = sum(run.latency for run in runs), sum(run.energy for run in runs)
     return {
         "cycles": cycles,
-        "latency": mapped.execution.latency,
-        "energy": mapped.execution.energy,
-        "hops": float(mapped.execution.hops),
-        "edp": mapped.execution.energy * mapped.execution.latency,
+        "latency": latency,
+        "energy": energy,
+        "hops": float(sum(run.hops for run in runs)),
+        "edp": energy * latency,
         "sram_bits": float(max(run.sram_bits for run in runs)),
         "utilization": sum(run.utilization * run.cycles for run in runs) / cycles,
-        "elements": float(grid.columns * grid.rows),
+        "elements": float(known.elements),
     }
 
 
-def _breakdown(
-    mapped: GridMapping, sections: Sequence[Mapping[str, Any]]
-) -> dict[str, dict[str, float]]:
+def _sections(execution: Execution, certificate: str) -> list[dict[str, Any]]:
+    """Return the report's sections on an execution; certificate: of its search, in words."""
+    names = [run.name for run in execution.einsums]
+    return execution_sections(execution, dict.fromkeys(names, certificate))
+
+
+def _outcome(known: KnownExecution, sections: list[dict[str, Any]] | None = None) -> Outcome:
+    """Return the outcome of a design from what is known of its execution."""
+    if known.infeasible is not None:
+        return Outcome(reason=known.infeasible, status="infeasible")
+    return Outcome(
+        _metrics(known),
+        details={} if sections is None else {"sections": sections},
+        proof="optimal" if known.is_optimal else "bounded",
+        gap=known.gap,
+        breakdown=_breakdown(known),
+    )
+
+
+def _breakdown(known: KnownExecution) -> dict[str, dict[str, float]]:
     """Return energy (J) by component and cycles of an element by state, over the Einsums."""
     energy: dict[str, float] = {}
     cycles: dict[str, float] = {}
-    for run, section in zip(mapped.execution.einsums, sections, strict=True):
-        for into, by in ((energy, by_component(run.energy_by)), (cycles, section["time_by"])):
-            for name, value in by.items():
+    for run in known.runs:
+        by = {"exchanges": run.cycles} if run.cycles_by is None else run.cycles_by
+        for into, shares in ((energy, by_component(run.energy_by or {})), (cycles, by)):
+            for name, value in shares.items():
                 into[name] = into.get(name, 0.0) + float(value)
-    for done in mapped.execution.exchanges:
-        for name, value in by_component(done.energy_by).items():
-            energy[name] = energy.get(name, 0.0) + value
-        cycles["exchanges"] = cycles.get("exchanges", 0.0) + done.cycles
     return {"energy": energy, "cycles": cycles}

@@ -12,7 +12,8 @@ from importlib import metadata
 from pathlib import Path
 
 from tilewright.arch.errors import TilewrightError
-from tilewright.dse.run.rundir import RunDirectory
+from tilewright.dse.report.sharing import sharing_of, sharing_text
+from tilewright.dse.run.rundir import TIMES, RunDirectory
 
 _NEEDED = ("numpy", "scipy", "numba", "optuna", "joblib", "networkx", "pydantic", "pyyaml")
 _OPTIONAL = ("pandas", "polars", "pyarrow", "dask", "cmaes")
@@ -40,6 +41,7 @@ def examine_machine() -> Iterator[Finding]:
     room = shutil.disk_usage(Path.cwd()).free
     yield Finding("room on the disk", f"{room / 1e9:.1f} GB", room > _LEAST_ROOM)
     yield _kernels()
+    yield _known_answers()
 
 
 def examine_run(directory: Path) -> Iterator[Finding]:
@@ -56,6 +58,7 @@ def examine_run(directory: Path) -> Iterator[Finding]:
         agrees = path.is_file() and sha256(path.read_bytes()).hexdigest() == digest
         words = "as the run began" if agrees else "missing or changed"
         yield Finding(name, words, agrees)
+    yield Finding("shared", sharing_text(sharing_of(directory / TIMES)))
     failed = sum(trial.status in ("failed", "error") for trial in trials)
     hint = f"tilewright study resume {directory} --retry"
     yield Finding("failed evaluations", f"{failed}; {hint}" if failed else "0", not failed)
@@ -77,3 +80,13 @@ def _kernels() -> Finding:
     writable = os.access(folder, os.W_OK)
     words = "kept beside the package" if writable else "kept in ~/.cache, or compiled anew"
     return Finding("machine code", words)
+
+
+def _known_answers() -> Finding:
+    from tilewright.simulator.known.content_store import FOLDER_VARIABLE, known_answers
+
+    folder = known_answers().folder
+    if folder is None:
+        return Finding("known executions", f"not kept ({FOLDER_VARIABLE})")
+    size = sum(path.stat().st_size for path in folder.rglob("*.json")) if folder.is_dir() else 0
+    return Finding("known executions", f"{size / 1e6:.1f} MB in {folder} ({FOLDER_VARIABLE})")

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from tilewright.arch.quantities import quantity
 from tilewright.dse.report.execution_details import by_component, execution_sections
 from tilewright.dse.report.page import script_safe, templates
-from tilewright.dse.run.environment import code_hash, version
+from tilewright.dse.run.environment import version
+from tilewright.dse.store.code_hash import code_hash
 from tilewright.dse.store.safe_files import write_atomically
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tilewright.arch.quantities import some
-from tilewright.dse.models.evaluator import NOTHING_SHARED, Sharing
+from tilewright.dse.models.evaluator import Sharing, total_of
 
 
 def sharing_of(times: Path) -> Sharing:
@@ -27,21 +27,18 @@ def _lines(times: Path) -> Iterable[Sharing]:
             continue
 
 
-def total_of(several: Iterable[Sharing]) -> Sharing:
-    """Return the sums of what was shared in several batches."""
-    return Sharing(*map(sum, zip(NOTHING_SHARED, *several, strict=True)))
-
-
 def sharing_text(sharing: Sharing) -> str:
     """Return a text on the evaluations and compilations that the designs of a run did not need."""
     known = sharing.repeated + sharing.known
-    words = [f"{some(known, 'result')} known already"]
-    if sharing.structures:
-        words.append(structures_text(sharing))
-    return "; ".join(words)
+    return "; ".join([f"{some(known, 'result')} known already", *hit_rates(sharing)])
 
 
-def structures_text(sharing: Sharing) -> str:
-    """Return a text on how many compiled templates searches found ready."""
-    share = f"{100 * sharing.shared_structures / sharing.structures:.0f} %"
-    return f"{share} of {sharing.structures} sets of templates left by earlier designs"
+def hit_rates(sharing: Sharing) -> list[str]:
+    """Return texts on how much of what designs asked for was there already."""
+    templates = sharing.shared_structures, sharing.structures
+    executions = sharing.shared_executions, sharing.executions
+    found = [
+        (*templates, "sets of templates left by earlier designs"),
+        (*executions, "executions known from other designs"),
+    ]
+    return [f"{100 * there / of:.0f} % of {of} {what}" for there, of, what in found if of]

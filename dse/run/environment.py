@@ -8,17 +8,16 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cache
-from importlib import metadata, resources
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from tilewright.dse.store.code_hash import code_hash
 from tilewright.dse.store.kept_inputs import KeptInputs
 from tilewright.dse.study.design_space import Point, canonical_json
 from tilewright.dse.study.study import StudySpec
 
 _PACKAGES = ("numpy", "scipy", "numba", "optuna", "joblib", "networkx", "pydantic", "pyyaml")
-_OURS = ("arch", "mapper", "simulator", "dse")
 
 
 def version() -> str:
@@ -27,18 +26,6 @@ def version() -> str:
         return metadata.version("tilewright")
     except metadata.PackageNotFoundError:
         return "unknown"
-
-
-@cache
-def code_hash() -> str:
-    """Return the first 16 hex digits of a SHA-256 over all Python sources of Tilewright."""
-    digest = hashlib.sha256()
-    for package in _OURS:
-        root = Path(str(resources.files(f"tilewright.{package}")))
-        for path in sorted(root.rglob("*.py")):
-            digest.update(f"{package}/{path.relative_to(root).as_posix()}\n".encode())
-            digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
 
 
 class Keys:

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from tilewright.arch.quantities import some
-from tilewright.dse.models.evaluator import NOTHING_SHARED, Sharing
+from tilewright.dse.models.evaluator import NOTHING_SHARED, Sharing, total_of
 from tilewright.dse.run.front_file import hypervolume_by_batch
 from tilewright.dse.run.progress import ProgressLines, describe_state
 from tilewright.dse.run.record import Trial
@@ -66,8 +66,6 @@ class LiveView:
         self, trials: Sequence[Trial], seconds: float, sharing: Sharing = NOTHING_SHARED
     ) -> None:
         """Show the state after a batch; `seconds` is 0 for the batches that a resume finds."""
-        from tilewright.dse.report.sharing import total_of
-
         self._sharing = total_of([self._sharing, sharing])
         self._done = distinct(trials)
         now = time.monotonic()
@@ -100,19 +98,17 @@ def state_lines(
     """Return the state of a search in lines of text.
 
     They have the front, the hypervolume, the rate (designs per second) with the share of repeated
-    designs and of searches that found their templates ready, and the most frequent reasons why
-    designs cannot be built.
+    designs, of searches that found their templates ready and of executions that were known, and the
+    most frequent reasons why designs cannot be built.
     """
+    from tilewright.dse.report.sharing import hit_rates
+
     repeats = sum(trial.same_as is not None for trial in trials)
     speed = "" if rate is None else f"{rate:.3g} designs/s; " if rate >= 1 else (
         f"{1 / rate:.3g} s a design; ")  # fmt: skip
     lines = [describe_state(spec, trials), *_growth(spec, trials)]
     lines.append(f"{speed}{some(len(trials), 'proposal')}, {repeats} of them known already")
-    if sharing.structures:
-        from tilewright.dse.report.sharing import structures_text
-
-        lines.append(structures_text(sharing))
-    return (*lines, *_frequent_reasons(trials))
+    return (*lines, *hit_rates(sharing), *_frequent_reasons(trials))
 
 
 def _growth(spec: StudySpec, trials: Sequence[Trial]) -> tuple[str, ...]:

@@ -26,12 +26,13 @@ from tilewright.dse.models.evaluator import (
 )
 from tilewright.dse.models.evaluators import make_evaluator
 from tilewright.dse.models.worker_pool import LOKY, make_pool
-from tilewright.dse.run.environment import Keys, Start, code_hash, describe
+from tilewright.dse.run.environment import Keys, Start, describe
 from tilewright.dse.run.front_file import summarize
 from tilewright.dse.run.interrupts import INTERRUPTED, stop_on_signals
 from tilewright.dse.run.record import Trial
 from tilewright.dse.run.rundir import FRONT, SPEC, RunDirectory
 from tilewright.dse.run.study_loop import Setting, Watcher, explore, is_complete, shown_in_detail
+from tilewright.dse.store.code_hash import code_hash
 from tilewright.dse.store.extension import (
     Changes,
     extend_run,

@@ -20,6 +20,7 @@ from tilewright.dse.models.evaluator import (
     Pool,
     Sharing,
     asking_for_bounds,
+    total_of,
 )
 from tilewright.dse.run.figures import is_plain_name, names_of, value_of
 from tilewright.dse.run.record import NO_VALUE, FrontSoFar, Trial, TrialStatus, front_of, is_beaten
@@ -422,10 +423,8 @@ def _shared(new: Sequence[Trial], attempts: Mapping[str, Attempt]) -> Sharing:
     """Return what the trials of a batch did not need to work out."""
     fresh = [trial for trial in new if trial.same_as is None]
     known = sum(attempts[trial.key].seconds == 0.0 for trial in fresh)
-    searched = [attempts[trial.key].sharing for trial in fresh]
-    structures = sum(sharing.structures for sharing in searched)
-    shared = sum(sharing.shared_structures for sharing in searched)
-    return Sharing(len(new) - len(fresh), known, structures, shared)
+    searched = total_of(attempts[trial.key].sharing for trial in fresh)
+    return searched._replace(repeated=len(new) - len(fresh), known=known)
 
 
 class _KeptDetails:

@@ -3,13 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Protocol
 
+from tilewright.arch.flattening.flat import FlatArch
+from tilewright.mapper.grid.grid import Grid
 from tilewright.mapper.grid.predicted_counts import predict
 from tilewright.mapper.grid.space_time import SpaceTime
+from tilewright.mapper.workload.einsum import Einsum
 from tilewright.simulator.execution.operands import WrongResult
 from tilewright.simulator.lowering.kernel import COMPUTE
 from tilewright.simulator.lowering.plan import Plan
 from tilewright.simulator.run.trace import Counts
+
+
+class PricedPath(Protocol):
+    """What the prices of an Einsum's actions on a grid are read from."""
+
+    @property
+    def flat(self) -> FlatArch:
+        """Path of components to the compute of the grid."""
+        ...
+
+    @property
+    def grid(self) -> Grid:
+        """The grid of that path."""
+        ...
+
+    @property
+    def einsum(self) -> Einsum:
+        """The Einsum that runs there."""
+        ...
 
 
 def count_actions(plan: Plan, counters: Counts) -> dict[str, int]:
@@ -57,7 +80,7 @@ def _border_words(plan: Plan, counters: Counts) -> dict[str, int]:
     return words
 
 
-def action_energies(read: SpaceTime, counts: Mapping[str, int]) -> dict[str, float]:
+def action_energies(read: PricedPath, counts: Mapping[str, int]) -> dict[str, float]:
     """Return the energy (J) of counted actions, by the keys of the counts.
 
     A read or write of a value costs the component's action energy divided by its values per action;
@@ -95,7 +118,7 @@ def predicted_energy(read: SpaceTime) -> float:
     return sum(action_energies(read, predict(read)).values())
 
 
-def run_energies(read: SpaceTime, counts: Mapping[str, int], latency: float) -> dict[str, float]:
+def run_energies(read: PricedPath, counts: Mapping[str, int], latency: float) -> dict[str, float]:
     """Return the energies (J) of a run by key: its actions, then what leaks in `latency` seconds.
 
     counts: numbers of actions by `einsum/component/tensor/action`; leakage has
@@ -104,7 +127,7 @@ def run_energies(read: SpaceTime, counts: Mapping[str, int], latency: float) -> 
     return {**action_energies(read, counts), **leak_energies(read, latency)}
 
 
-def leak_energies(read: SpaceTime, latency: float) -> dict[str, float]:
+def leak_energies(read: PricedPath, latency: float) -> dict[str, float]:
     """Return the leakage energy (J) of every component that leaks, by `einsum/component/leak`.
 
     It is leak power (W) * number of instances * latency (s). All instances leak, used or not; their

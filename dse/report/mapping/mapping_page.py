@@ -17,7 +17,8 @@ from tilewright.dse.report.mapping.mapping_chart import HEIGHT, WIDTH, Chart, fr
 from tilewright.dse.report.mapping.roofline import HEIGHT as ROOFLINE_HEIGHT
 from tilewright.dse.report.mapping.roofline import roofline
 from tilewright.dse.report.page import templates
-from tilewright.dse.run.environment import code_hash, version
+from tilewright.dse.run.environment import version
+from tilewright.dse.store.code_hash import code_hash
 from tilewright.dse.store.safe_files import write_atomically
 from tilewright.mapper.evaluation.breakdown import breakdown
 from tilewright.mapper.evaluation.breakdown_tables import cost_tables

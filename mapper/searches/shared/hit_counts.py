@@ -1,4 +1,4 @@
-"""Count how often a search found a structure that an earlier design left in this process."""
+"""Count how often a search found what an earlier design, or an earlier run, had left."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class HitCount:
-    """How many structures searches have `asked` for, and how many were there already (`shared`).
-
-    A structure is the templates of an Einsum with their steps, without energies, speeds and sizes.
-    """
+    """How many things searches have `asked` for, and how many were there already (`shared`)."""
 
     asked: int = 0
     shared: int = 0
 
 
 STRUCTURES = HitCount()
-"""Of this process, since it began."""
+"""Templates of an Einsum with their steps, without energies, speeds and sizes: of this process."""
+EXECUTIONS = HitCount()
+"""Designs whose mappings were to be executed on the machine: of this process."""
 
 
 @dataclass(slots=True)

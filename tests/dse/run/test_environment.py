@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from tilewright.dse.run.environment import Keys, code_hash
+from tilewright.dse.run.environment import Keys
+from tilewright.dse.store.code_hash import code_hash
 from tilewright.dse.study.study_loading import load_study
 
 HASHES = {"inputs/arch/a.yaml": "aa", "inputs/bert/w.yaml": "bb"}
