@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, StrictBool, StrictFloat, StrictInt, StrictStr
+from pydantic import (
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+)
 
 from tilewright.arch.spec.schema import SpecModel
 from tilewright.dse.run.pareto import Goal
@@ -12,6 +21,7 @@ from tilewright.dse.run.pareto import Goal
 Scalar = StrictBool | StrictInt | StrictFloat | StrictStr
 Number = StrictInt | StrictFloat | StrictStr  # a string is an arithmetic expression
 ModelName = Literal["analytical", "simulated", "grid_matmul", "blocked_matmul"]
+_KNOB_PATH = r"^(arch|workload|machine|mapper)\..|^mapping\.[^.]+\.."
 Positive = Annotated[int, Field(strict=True, ge=1)]
 Natural = Annotated[int, Field(strict=True, ge=0)]
 
@@ -22,6 +32,16 @@ def _metric_alone(value: Any) -> Any:
 
 def _limit_alone(value: Any) -> Any:
     return {"limit": value} if isinstance(value, str) else value
+
+
+def _one_of(*keys: str) -> ConfigDict:
+    """Return the settings of a model whose JSON Schema asks for exactly one of some keys."""
+    return ConfigDict(json_schema_extra={"oneOf": [{"required": [key]} for key in keys]})
+
+
+def _may_be_text(read: Callable[[Any], Any], item: type[SpecModel]) -> BeforeValidator:
+    """Return a validator that takes a text for an item, and says so in the JSON Schema."""
+    return BeforeValidator(read, json_schema_input_type=str | item)
 
 
 class InputFile(SpecModel):
@@ -73,6 +93,8 @@ class ConstraintItem(SpecModel):
     `base` has the metrics of the first baseline.
     """
 
+    model_config = _one_of("limit", "metric")
+
     limit: StrictStr | None = None
     metric: StrictStr | None = None
     max: Number | None = None
@@ -86,6 +108,8 @@ class KnobItem(SpecModel):
     powers of two from low to high. A text is an arithmetic expression. `name`: a short name for
     reports and queries.
     """
+
+    model_config = _one_of("values", "range", "pow2")
 
     values: list[Scalar] | None = Field(default=None, min_length=1)
     range: tuple[Number, Number] | None = None
@@ -162,9 +186,10 @@ class PublishedItem(SpecModel):
 
 
 Objectives = Annotated[
-    list[Annotated[ObjectiveItem, BeforeValidator(_metric_alone)]], Field(min_length=1)
+    list[Annotated[ObjectiveItem, _may_be_text(_metric_alone, ObjectiveItem)]],
+    Field(min_length=1),
 ]
-Constraints = list[Annotated[ConstraintItem, BeforeValidator(_limit_alone)]]
+Constraints = list[Annotated[ConstraintItem, _may_be_text(_limit_alone, ConstraintItem)]]
 
 
 class StudyFile(SpecModel):
@@ -177,6 +202,8 @@ class StudyFile(SpecModel):
     `baselines`: designs to try first; `published`: figures of others to compare with.
     """
 
+    model_config = _one_of("workload", "workloads")
+
     name: StrictStr  # names a folder below runs/, too: study_reader checks it
     question: StrictStr = ""
     seed: Natural = 0
@@ -187,7 +214,10 @@ class StudyFile(SpecModel):
     machine: StrictStr = "wse2-sdk-sim"
     objectives: Objectives
     constraints: Constraints = Field(default_factory=list)
-    space: Annotated[dict[str, KnobItem], Field(min_length=1)]
+    space: Annotated[
+        dict[str, KnobItem],
+        Field(min_length=1, json_schema_extra={"propertyNames": {"pattern": _KNOB_PATH}}),
+    ]
     search: SearchItem = SearchItem()
     mapper: MapperItem = MapperItem()
     baselines: list[BaselineItem] = Field(default_factory=list)
