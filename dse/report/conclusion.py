@@ -140,8 +140,8 @@ def census(trials: Sequence[Trial], front: int, points: int = 0) -> str:
     if len(distinct) < len(trials):
         text = text.replace("designs were", "different designs were")
         text += f" in {some(len(trials), 'trial')}"
-    sentences = [f"{counts['feasible']} can be built within the limits"]
-    sentences += [f"{counts[status]} {words}" for status, words in _FATES.items() if counts[status]]
+    sentences = [f"{counts['feasible']:,} can be built within the limits"]
+    sentences += [f"{counts[status]:,} {words}" for status, words in _FATES.items() if counts[status]]
     return f"{text}: {', '.join(sentences)}.{_unbeaten(front, points)}"
 
 
@@ -149,7 +149,7 @@ def _unbeaten(front: int, points: int) -> str:
     """Return a sentence about the designs of the Pareto front, and its points if they are fewer."""
     if not front:
         return ""
-    best = f" {front} of them {'is' if front == 1 else 'are'} beaten by no other"
+    best = f" {front:,} of them {'is' if front == 1 else 'are'} beaten by no other"
     return f"{best}, at {some(points, 'different point')}." if 0 < points < front else f"{best}."
 
 

@@ -117,7 +117,9 @@ def _growth(spec: StudySpec, trials: Sequence[Trial]) -> tuple[str, ...]:
         return ()
     share = history[-1]["share"]
     since = next(entry["trials"] for entry in history if entry["share"] == share)
-    return (f"hypervolume {100 * share:.1f} % of the box, unchanged since trial {since:.0f}",)
+    still = int(history[-1]["trials"] - since)
+    how = f"unchanged for {some(still, 'trial')}" if still else "still growing"
+    return (f"hypervolume {100 * share:.1f} % of the box, {how}",)
 
 
 def _frequent_reasons(trials: Sequence[Trial]) -> tuple[str, ...]:

@@ -115,13 +115,14 @@ function pairs(metric, before, after) {
 }
 
 function stepChart(heading, steps, unit) {
-  const row = 21, left = 122, right = 98, width = 386, high = Math.max(...steps.flatMap(([, from, to]) => [from, to])) || 1;
+  const longest = Math.max(...steps.map(([name]) => name.length)), fits = 20;
+  const row = 21, left = 16 + 7 * Math.min(longest, fits), right = 98, width = 386, high = Math.max(...steps.flatMap(([, from, to]) => [from, to])) || 1;
   const x = (value) => left + ((width - left - right) * value) / high;
   const svg = el("svg", { viewBox: `0 0 ${width} ${steps.length * row + 4}`, role: "img", "aria-label": `${heading}: ${steps.map(([name, from, to, kind]) => `${name} ${change(from, to, kind, unit)}`).join(", ")}` });
   steps.forEach(([name, from, to, kind], index) => {
     const y = index * row + 3, low = Math.min(from, to);
     svg.append(
-      el("text", { x: left - 8, y: y + 12, "text-anchor": "end" }, name.length > 17 ? `${name.slice(0, 16)}…` : name),
+      el("text", { x: left - 8, y: y + 12, "text-anchor": "end" }, name.length > fits ? `${name.slice(0, fits - 1)}…` : name),
       el("rect", { class: `step-${kind}`, x: x(low), y, width: Math.max(1, x(Math.max(from, to)) - x(low)), height: 15, rx: 2 }),
       el("text", { x: width - right + 6, y: y + 12 }, change(from, to, kind, unit)));
   });

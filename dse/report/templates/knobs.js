@@ -37,7 +37,7 @@ function slice(name, index, metric, shown, numbers) {
 function drawParallel() {
   if (!DATA.metrics.length) return;
   const shown = DATA.trials.filter((trial) => trial.same === null && DATA.objectives.every(({ metric }) => metric in trial.metrics));
-  const columns = DATA.knobs.length + DATA.objectives.length, width = Math.max(640, columns * 120), height = 276;
+  const columns = DATA.knobs.length + DATA.objectives.length, width = Math.max(900, columns * 120), height = 276;
   const x = (at) => 60 + (columns > 1 ? (at / (columns - 1)) * (width - 120) : 0), svg = byId("parallel");
   svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
   const scales = [

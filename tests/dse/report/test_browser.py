@@ -59,6 +59,10 @@ document.querySelector("#limits button").click();
 seen.again = rows().length;
 
 seen.steps = document.querySelectorAll("#design .step-total").length;
+seen.cut = [...document.querySelectorAll(".waterfalls text")].filter((node) => {
+  const box = node.getBBox(), view = node.ownerSVGElement.viewBox.baseVal;
+  return box.x < 0 || box.x + box.width > view.width || node.textContent.includes("…");
+}).map((node) => node.textContent);
 byId("log-x").click();
 seen.log = byId("scatter").textContent.includes("log scale");
 seen.ticks = document.querySelectorAll("#scatter line.grid").length;
@@ -81,7 +85,8 @@ def opened(page):
     """Open a page in the browser; return its document after its scripts, and what they logged."""
     done = subprocess.run(
         [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr",
-         "--virtual-time-budget=2000", "--window-size=1280,900", "--dump-dom", page.as_uri()],
+         "--virtual-time-budget=2000", "--window-size=1280,900", "--allow-file-access-from-files",
+         "--dump-dom", page.as_uri()],
         capture_output=True, text=True, timeout=120, check=True,
     )  # fmt: skip
     return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
@@ -107,6 +112,7 @@ def test_charts_are_drawn_and_every_control_works(toy, tmp_path):
     assert seen["unnamed"] == []
     assert seen["walked"]
     assert seen["steps"] == 2, "a waterfall from the reference to the design"
+    assert seen["cut"] == [], "texts of waterfalls are whole"
     assert seen["sorted"]
     assert 0 < seen["within"] < seen["all"] == seen["again"]
     assert seen["faded"] > 0
@@ -123,6 +129,41 @@ def test_charts_are_drawn_and_every_control_works(toy, tmp_path):
     assert 0 < seen["restored"][3] <= seen["within"]
 
 
+NARROW = """
+<iframe src="run/report.html" style="width: 400px; height: 3000px; border: 0"></iframe>
+<script>
+addEventListener("load", () => {
+  const page = document.querySelector("iframe").contentDocument;
+  const boxed = (node) => {
+    for (let at = node.parentElement; at; at = at.parentElement)
+      if (page.defaultView.getComputedStyle(at).overflowX !== "visible") return true;
+    return false;
+  };
+  const out = [...page.querySelectorAll("main *, footer *, header *")].filter(
+    (node) => node.getBoundingClientRect().right > 400.5 && !boxed(node));
+  const seen = document.createElement("pre");
+  seen.id = "seen";
+  const texts = out.map((node) => node.outerHTML);
+  seen.textContent = JSON.stringify([page.documentElement.scrollWidth, texts]);
+  document.body.append(seen);
+});
+</script>
+"""
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif(BROWSER is None, reason="no browser is installed")
+def test_nothing_sticks_out_of_a_narrow_window(toy, tmp_path):
+    run_here(toy, tmp_path, evaluator=WithBreakdown(toy.ToyModel()))
+    page = tmp_path / "narrow.html"
+    page.write_text(NARROW)
+    document, logged = opened(page)
+    assert not logged
+    width, out = json.loads(html.unescape(re.search(r'<pre id="seen">(.*?)</pre>', document)[1]))
+    assert width <= 400
+    assert out == []
+
+
 class WithBreakdown:
     """A model whose outcomes also say where their energy goes."""
 
@@ -132,5 +173,5 @@ class WithBreakdown:
     def evaluate(self, point):
         outcome = self._model.evaluate(point)
         energy = outcome.metrics["energy"]
-        parts = {"energy": {"Engine": 0.6 * energy, "SRAM": 0.4 * energy}}
+        parts = {"energy": {"not enough wavelets": 0.6 * energy, "SRAM": 0.4 * energy}}
         return Outcome(outcome.metrics, details=outcome.details, breakdown=parts)

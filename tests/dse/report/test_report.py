@@ -74,6 +74,15 @@ def test_the_data_is_that_of_the_trials(text, result):
     assert data["hypervolume"] == result.front["hypervolume"]
 
 
+def test_the_table_has_objectives_then_knobs_then_other_metrics(text):
+    heads = re.findall(r"<th scope=\"col\"[^>]*>([^<]*)</th>", text)
+    place = heads.index("trial")
+    assert heads[place : place + 8] == [
+        "trial", "status", "energy", "cycles", "GridX", "GridY", "reduction", "tile",
+    ]  # fmt: skip
+    assert {"latency", "utilization"} <= set(heads[place + 8 :])
+
+
 def test_every_trial_and_reason_stands_in_the_page_itself(text, result):
     assert text.count("<tr data-trial=") == len(result.trials)
     assert "does not divide over" in text

@@ -30,6 +30,10 @@ def test_a_terminal_shows_front_growth_rate_and_reasons(toy, tmp_path, monkeypat
     state, growth, rate, *reasons = state_lines(run.spec, run.trials, 0.5)
     assert state.startswith("front ")
     assert growth.startswith("hypervolume ")
+    first = [trial for trial in run.trials if trial.batch == 0]
+    assert state_lines(run.spec, first)[1].endswith("% of the box, still growing")
+    same = [replace(first[0], number=8 + n, batch=1, same_as=0) for n in range(5)]
+    assert state_lines(run.spec, [*first, *same])[1].endswith("box, unchanged for 5 trials")
     assert rate.startswith("2 s a design; ")
     assert rate.endswith("known already")
     assert any("does not divide" in reason for reason in reasons)
