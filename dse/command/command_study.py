@@ -70,7 +70,8 @@ def list_studies(as_json: bool) -> None:
         return
     for name, _, spec in studies:
         knobs = f"{len(spec.space.dimensions)} knobs, {spec.space.size:,} designs"
-        click.echo(f"{name}\n    {spec.question}\n    {spec.model}; {knobs}; {spec.trials:,} trials")
+        asked = f"{spec.model}; {knobs}; {spec.trials:,} trials"
+        click.echo(f"{name}\n    {spec.question}\n    {asked}")
 
 
 @study_group.command("run")

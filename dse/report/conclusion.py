@@ -141,7 +141,7 @@ def census(trials: Sequence[Trial], front: int, points: int = 0) -> str:
         text = text.replace("designs were", "different designs were")
         text += f" in {some(len(trials), 'trial')}"
     sentences = [f"{counts['feasible']:,} can be built within the limits"]
-    sentences += [f"{counts[status]:,} {words}" for status, words in _FATES.items() if counts[status]]
+    sentences += [f"{counts[fate]:,} {words}" for fate, words in _FATES.items() if counts[fate]]
     return f"{text}: {', '.join(sentences)}.{_unbeaten(front, points)}"
 
 
