@@ -114,6 +114,7 @@ def run_study(  # noqa: PLR0913, PLR0917 (one per option)
       tilewright study run wafer_matvec
       tilewright study run my_study.yaml --workers 8 --out runs/first
       tilewright study run wafer_matvec --trials 20 --set SCALE=32 --set search.sampler=random
+      tilewright study run my_study.yaml --set 'objectives=[energy, area]' --dry-run
     """
     from tilewright.dse.command.shipped import find_study
     from tilewright.dse.run.live_view import watcher_for
@@ -122,7 +123,7 @@ def run_study(  # noqa: PLR0913, PLR0917 (one per option)
     from tilewright.dse.study.study_loading import load_study
 
     path = find_study(study)
-    values: dict[str, Any] = parse_settings(settings)
+    values = parse_lists(settings, "--set")
     if trials is not None:
         values["search.trials"] = trials
     spec = load_study(path, values)
@@ -200,7 +201,7 @@ def resume_command(  # noqa: PLR0913, PLR0917 (one per option)
         say("note: Tilewright has changed since this run began; later trials may differ for it")
     for file in changed_inputs(run):
         say(f"note: {file} has changed since this run began; the run goes on with its copy")
-    changes = Changes(trials, parse_lists(settings), retry)
+    changes = Changes(trials, parse_lists(settings, "--add"), retry)
     with _stopping(directory) as stop:
         check_unchanged(run)
         extend_run(run, changes)

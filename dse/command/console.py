@@ -70,17 +70,18 @@ def parse_settings(items: Iterable[str]) -> dict[str, Setting]:
     return settings
 
 
-def parse_lists(items: Iterable[str]) -> dict[str, Any]:
+def parse_lists(items: Iterable[str], option: str) -> dict[str, Any]:
     """Return items KEY=VALUE as `parse_settings` does, where a value may also be a YAML list.
 
-    Raises SpecError for an item without key or `=`, or a list that is none.
+    `option`: whose they are, for errors. Raises SpecError for an item without key or `=`, or a list
+    that is none.
     """
     from tilewright.arch.files.source import load_document
 
     settings: dict[str, Any] = dict(parse_settings(items))
     for key, value in settings.items():
         if isinstance(value, str) and value.startswith("["):
-            settings[key] = load_document("--add", text=value).data
+            settings[key] = load_document(option, text=value).data
     return settings
 
 

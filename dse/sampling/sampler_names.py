@@ -34,7 +34,7 @@ def check_sampler(name: str, objectives: int, where: Where | None = None) -> Non
     objectives for a sampler of one.
     """
     if "." in name:
-        sampler_class(name, where)
+        _check_class(name, objectives, where)
         return
     if name not in NAMES:
         raise SpecError(
@@ -44,14 +44,26 @@ def check_sampler(name: str, objectives: int, where: Where | None = None) -> Non
             instead=did_you_mean(name, NAMES)
             or f"one of {', '.join(NAMES)}, or an import path such as optuna.samplers.QMCSampler",
         )
-    package = _PACKAGES.get(name)
+    _check_needs(name, name, objectives, where)
+
+
+def _check_class(path: str, objectives: int, where: Where | None) -> None:
+    """Check a sampler that is named by its import path; one of Optuna's as by its short name."""
+    kind = sampler_class(path, where)
+    if kind.__module__.partition(".")[0] == "optuna":
+        shorts = {name: short for short, name in OPTUNA_CLASSES.items()}
+        _check_needs(path, shorts.get(kind.__name__, ""), objectives, where)
+
+
+def _check_needs(name: str, short: str, objectives: int, where: Where | None) -> None:
+    package = _PACKAGES.get(short)
     if package is not None and find_spec(package) is None:
         raise SpecError(
             f"the sampler {name} needs the package {package}, which is not installed",
             where=where,
             instead=f"pip install {package}",
         )
-    if name in _ONE_OBJECTIVE and objectives > 1:
+    if short in _ONE_OBJECTIVE and objectives > 1:
         raise SpecError(
             f"the sampler {name} takes one objective",
             where=where,
@@ -71,7 +83,12 @@ def sampler_class(path: str, where: Where | None = None) -> type[BaseSampler]:
     try:
         imported: Any = getattr(import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
-        raise SpecError(f"cannot import the sampler: {error}", where=where, value=path) from None
+        raise SpecError(
+            f"cannot import the sampler: {error}",
+            where=where,
+            value=path,
+            instead="MODULE.CLASS; PYTHONPATH=FOLDER before the command finds modules in FOLDER",
+        ) from None
     if not isinstance(imported, type) or not issubclass(imported, BaseSampler):
         raise SpecError(
             "this is no sampler of Optuna's kind",

@@ -74,7 +74,7 @@ class OptunaSampler:
         self._study.sampler = self._make(
             int(batch_seed(self._search.seed, batch).generate_state(1)[0])
         )
-        with _without_warnings():
+        with self._asked():
             self._waiting = [self._study.ask(self._distributions) for _ in range(count)]
         frozen = self._study.get_trials(deepcopy=False)  # start designs wait behind the last ones
         return [self._proposal(frozen[trial.number]) for trial in self._waiting]
@@ -86,9 +86,23 @@ class OptunaSampler:
             told = self._told(result)
             for name, excess in told.constraints.items():
                 trial.set_constraint(name, excess)
-            with _without_warnings():
+            with self._asked():
                 self._index.add([self._study.tell(trial, told.values, told.state)])
         self._waiting = []
+
+    @contextmanager
+    def _asked(self) -> Iterator[None]:
+        """Blame the sampler for what goes wrong in it, if the study named its class."""
+        with _without_warnings():
+            try:
+                yield
+            except Exception as error:
+                if "." not in self._search.sampler:
+                    raise
+                raise SpecError(
+                    f"the sampler {self._search.sampler} failed: {type(error).__name__}: {error}",
+                    instead="a sampler that takes this study's objectives and knobs",
+                ) from error
 
     def replay(self, trials: Sequence[Trial], results: Sequence[Result]) -> None:
         """Rebuild Optuna's state from the trials of an interrupted run and their results.

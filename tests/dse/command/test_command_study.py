@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import yaml
 from design_files import run
 
 
@@ -42,9 +43,15 @@ def test_an_existing_run_is_refused_with_the_way_on(study):
 
 def test_set_reaches_the_study(study):
     done = run("study", "run", study, "--workers", 1, "--out", "r", "--json",
-               "--set", "search.trials=5", "--set", "seed=9")  # fmt: skip
+               "--set", "search.trials=5", "--set", "seed=9",
+               "--set", "objectives=[cycles, {metric: energy}]")  # fmt: skip
     assert json.loads(done.stdout)["trials"] == 5
-    assert "seed: 9\n" in (study.parent / "r/spec.resolved.yaml").read_text()
+    resolved = yaml.safe_load((study.parent / "r/spec.resolved.yaml").read_text())
+    assert resolved["seed"] == 9
+    assert [each["metric"] for each in resolved["objectives"]] == ["cycles", "energy"]
+    done = run("study", "run", study, "--workers", 1, "--set", "objectives=[cycles")
+    assert done.exit_code == 2
+    assert "at:      --set:" in done.stderr
 
 
 def test_no_feasible_design_is_exit_code_3(study, toy, monkeypatch):

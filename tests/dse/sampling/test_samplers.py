@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+from types import SimpleNamespace
+
 import pytest
 from design_files import log_of, run_here
+from optuna.samplers import RandomSampler
 
 from tilewright.arch.errors import SpecError
 from tilewright.dse.run.runner import Execution, resume_study
@@ -18,10 +22,31 @@ def test_names_are_checked():
             check_sampler(name, 2)
 
 
-def test_cmaes_takes_one_objective():
-    pytest.importorskip("cmaes")
+@pytest.mark.parametrize("name", ["cmaes", "optuna.samplers.CmaEsSampler"])
+def test_cmaes_takes_one_objective_and_a_package(name, monkeypatch):
+    names = "tilewright.dse.sampling.sampler_names"
+    monkeypatch.setattr(f"{names}.find_spec", lambda package: package)
+    check_sampler(name, 1)
     with pytest.raises(SpecError, match="takes one objective"):
-        check_sampler("cmaes", 2)
+        check_sampler(name, 2)
+    monkeypatch.setattr(f"{names}.find_spec", lambda package: None)
+    with pytest.raises(SpecError, match="needs the package cmaes"):
+        check_sampler(name, 1)
+
+
+class BreaksDown(RandomSampler):
+    """A sampler of somebody's own, with a defect."""
+
+    def sample_relative(self, study, trial, search_space):
+        raise ZeroDivisionError("no such luck")
+
+
+def test_what_goes_wrong_in_a_sampler_of_ones_own_names_it(toy, tmp_path, monkeypatch):
+    module = SimpleNamespace(BreaksDown=BreaksDown)
+    monkeypatch.setitem(sys.modules, "breaking_samplers", module)
+    words = "sampler breaking_samplers.BreaksDown failed: ZeroDivisionError: no such luck"
+    with pytest.raises(SpecError, match=words):
+        run_here(toy, tmp_path, {"search.sampler": "breaking_samplers.BreaksDown"})
 
 
 def test_a_sampler_by_import_path_resumes_to_the_same_bytes(toy, tmp_path):
