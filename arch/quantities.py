@@ -52,8 +52,15 @@ def some(number: int, noun: str) -> str:
 
 
 def label(metric: str) -> str:
-    """Return the name of a metric as prose: `energy-delay product` for `edp`."""
-    return LABELS.get(metric, metric.replace("_", " "))
+    """Return the name of a metric as prose: `energy-delay product` for `edp`.
+
+    Names that a user gave stay as they are: `edge_conv energy` for `edge_conv.energy`; so does an
+    expression.
+    """
+    workload, _, name = metric.rpartition(".")
+    if _EXPRESSION.search(metric) or (workload and name not in UNITS):
+        return metric
+    return f"{workload} {LABELS.get(name, name.replace('_', ' '))}".strip()
 
 
 def quantity(value: float, metric: str, digits: int = 3, padded: bool = False) -> str:

@@ -150,7 +150,10 @@ def _unbeaten(front: int, points: int) -> str:
     if not front:
         return ""
     best = f" {front:,} of them {'is' if front == 1 else 'are'} beaten by no other"
-    return f"{best}, at {some(points, 'different point')}." if 0 < points < front else f"{best}."
+    if not 0 < points < front:
+        return f"{best}."
+    where = "the same point" if points == 1 else some(points, "different point")
+    return f"{best}, at {where}."
 
 
 def conclusion(spec: StudySpec, trials: Sequence[Trial]) -> str:

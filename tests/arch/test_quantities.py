@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tilewright.arch.quantities import quantity, shortened, told_apart, with_unit
+from tilewright.arch.quantities import label, quantity, shortened, told_apart, with_unit
 
 
 @pytest.mark.parametrize(
@@ -25,6 +25,25 @@ from tilewright.arch.quantities import quantity, shortened, told_apart, with_uni
 )
 def test_quantity(value, metric, text):
     assert quantity(value, metric) == text
+
+
+@pytest.mark.parametrize(
+    ("metric", "text"),
+    [
+        ("edp", "energy-delay product"),
+        ("operations_per_second", "operations per second"),
+        ("edge_conv.leak_power", "edge_conv leakage power"),
+        ("bound.cycles", "bound cycles"),
+        ("usage.Local_Buffer", "usage.Local_Buffer"),
+        ("edge_conv.usage.Buffer", "edge_conv.usage.Buffer"),
+        (
+            "edge_conv.latency / base.edge_conv.latency",
+            "edge_conv.latency / base.edge_conv.latency",
+        ),
+    ],
+)
+def test_label(metric, text):
+    assert label(metric) == text
 
 
 def test_counts_are_shortened():

@@ -72,7 +72,7 @@ def test_counts_and_nouns_agree():
         "1 design was tried in 2 trials"
     )
     assert census([trial, replace(trial, number=1)], 2, 1).endswith(
-        "2 of them are beaten by no other, at 1 different point."
+        "2 of them are beaten by no other, at the same point."
     )
     assert some(1, "element") == "1 element"
 

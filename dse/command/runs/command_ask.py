@@ -151,6 +151,12 @@ def _loop_nests(details: Mapping[str, Any]) -> Iterator[str]:
 def _shown(name: str, value: Any) -> str:
     from tilewright.arch.quantities import quantity, unit_of_metric
 
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if name == "seconds":
+        return quantity(value, "latency")
+    if name == "gap":
+        return f"{100 * value:.3g} %"
     if isinstance(value, float) and unit_of_metric(name):
         return quantity(value, name)
     return f"{value:.6g}" if isinstance(value, float) else str(value)
