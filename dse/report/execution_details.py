@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tilewright.simulator.exchanges.exchange_execution import ExchangeExecution
     from tilewright.simulator.execution.einsum_execution import EinsumExecution
     from tilewright.simulator.execution.execution import Execution
+    from tilewright.simulator.execution.pipeline_execution import PipelineExecution
     from tilewright.simulator.run.trace import RunResult, Trace
 
 _DIRECTIONS = ("north", "east", "south", "west")  # the order of Trace.link_words
@@ -35,7 +36,29 @@ def execution_sections(
             certificates.get(run.name, ""),
         )
         for run in execution.einsums
+    ] + [_pipeline_section(run) for run in execution.pipelines]
+
+
+def _pipeline_section(run: PipelineExecution) -> dict[str, Any]:
+    """Return the section on several Einsums that ran as one program."""
+    reads = [part.read for part in run.plan.plans]
+    facts = {
+        "results equal numpy": "yes",
+        "largest error, share of the rounding bound": run.error_share,
+        "counts equal the model's": "yes",
+        "turns": float(run.plan.turns),
+        "cycles": float(run.cycles),
+        "lower bound of the cycles": float(run.lower_bound_cycles),
+        "grid": f"{reads[0].columns} × {reads[0].rows} elements",
+        "SRAM per element": f"{run.sram_bits / 8:,.0f} bytes",
+    }
+    nests = [
+        nest_text(nest_lines(read.mapping.nodes, {read.einsum.name: read.einsum.bounds}))
+        for read in reads
     ]
+    states, energy_by = _cycles_by_state(run.trace), by_component(run.energy_by)
+    details = section(run.name, "\n\n".join(nests), energy_by, states, facts)
+    return {**details, **_machine_parts(run.trace, run.cycles)}
 
 
 def _einsum_section(

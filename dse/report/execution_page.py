@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tilewright.simulator.exchanges.exchange_execution import ExchangeExecution
     from tilewright.simulator.execution.einsum_execution import EinsumExecution
     from tilewright.simulator.execution.execution import Execution
+    from tilewright.simulator.execution.pipeline_execution import PipelineExecution
 
 
 def execution_document(run: EinsumExecution) -> dict[str, Any]:
@@ -46,18 +47,43 @@ def execution_document(run: EinsumExecution) -> dict[str, Any]:
     }
 
 
+def pipeline_document(run: PipelineExecution) -> dict[str, Any]:
+    """Return several Einsums in one program as JSON data: what `execution_document` has of one."""
+    reads = [part.read for part in run.plan.plans]
+    return {
+        "einsums": [read.einsum.name for read in reads],
+        "turns": run.plan.turns,
+        "cycles": run.cycles,
+        "lower_bound_cycles": run.lower_bound_cycles,
+        "latency": run.latency,
+        "energy": run.energy,
+        "energy_by": by_component(run.energy_by),
+        "sram_bits": run.sram_bits,
+        "hops": run.hops,
+        "counts": dict(run.counts),
+        "counts_equal": dict(run.counts) == dict(run.predicted),
+        "equal_to_reference": run.error_share <= 1,
+        "error_share": run.error_share,
+        "cycles_by_state": run.trace.cycles_by_reason(),
+        "mapping": {read.einsum.name: str(read.mapping) for read in reads},
+    }
+
+
 def whole_document(execution: Execution) -> dict[str, Any]:
     """Return the execution of a workload as JSON data: totals, and each Einsum."""
     einsums = [execution_document(run) for run in execution.einsums]
+    pipelines = [pipeline_document(run) for run in execution.pipelines]
+    checked = (*einsums, *pipelines)
     return {
         "cycles": execution.cycles,
         "lower_bound_cycles": execution.lower_bound_cycles,
         "latency": execution.latency,
         "energy": execution.energy,
         "energy_by": execution.energy_by,
-        "counts_equal": all(document["counts_equal"] for document in einsums),
-        "equal_to_reference": all(document["equal_to_reference"] for document in einsums),
+        "counts_equal": all(document["counts_equal"] for document in checked),
+        "equal_to_reference": all(document["equal_to_reference"] for document in checked),
         "einsums": einsums,
+        **({"pipelines": pipelines} if pipelines else {}),
         "exchanges": [exchange_document(done) for done in execution.exchanges],
     }
 
@@ -97,8 +123,28 @@ def execution_lines(execution: Execution) -> list[str]:
                 f"  padding   {run.plan.read.padding_share:>14.1%}  of the points computed"
             )
         lines += [f"    {line}" for line in _count_lines(run.counts)]
+    for pipeline in execution.pipelines:
+        names = {part.read.einsum.name for part in pipeline.plan.plans}
+        for done in execution.exchanges:
+            lines += _exchange_lines(done) if done.einsum in names else []
+        lines += _pipeline_lines(pipeline)
     total = f"{execution.cycles:,} cycles, {quantity(execution.latency, 'latency')}, "
     return [*lines, "", total + quantity(execution.energy, "energy")]
+
+
+def _pipeline_lines(run: PipelineExecution) -> list[str]:
+    """Return several Einsums in one program as lines for the terminal."""
+    names = [part.read.einsum.name for part in run.plan.plans]
+    share, turns = _rounded_down(run.lower_bound_cycles / run.cycles), run.plan.turns
+    title = f"{', '.join(names)} in a pipeline of {turns} turn{'s' if turns > 1 else ''}"
+    return [
+        f"{title}: the results equal numpy, {len(run.counts)} counts equal the model's",
+        f"  cycles    {run.cycles:>14,}  lower bound {run.lower_bound_cycles:,} ({share})",
+        f"  energy    {quantity(run.energy, 'energy'):>14}  predicted but for leakage exactly",
+        f"  SRAM      {run.sram_bits // 8:>8,} bytes  of an element",
+        f"  elements  {run.elements:>14,}",
+        *(f"    {line}" for line in _count_lines(run.counts)),
+    ]
 
 
 def _exchange_lines(done: ExchangeExecution) -> list[str]:

@@ -191,18 +191,24 @@ class SpaceTime:
 
 
 def space_time(
-    flat: FlatArch, einsum: Einsum, mapping: Mapping, staying: frozenset[str] = frozenset()
+    flat: FlatArch,
+    einsum: Einsum,
+    mapping: Mapping,
+    staying: frozenset[str] = frozenset(),
+    passed: frozenset[str] = frozenset(),
 ) -> SpaceTime:
     """Read a mapping as loops in space and time on the grid of an architecture.
 
     `flat`: path of components with one grid of elements. `staying`: tensors that one Einsum leaves
-    in the elements' memories for another. Raises InfeasibleMapping with the reason,
+    in the elements' memories for another; `passed`: those of them that it leaves tile by tile, in a
+    pipeline. Raises InfeasibleMapping with the reason,
     and what to write instead, for a mapping that no program of the elements can follow
     (theory/grid.md §1 lists the rules); nothing is said of the size of memories.
     """
     grid = grid_of(flat)
     _check_einsum(einsum)
-    reading = _Reading(grid, einsum, staying & set(einsum.tensors))
+    own = set(einsum.tensors)
+    reading = _Reading(grid, einsum, staying & own, passed & own)
     for node in mapping.nodes:
         reading.take(node)
     result = reading.result(flat, mapping)
@@ -216,8 +222,10 @@ def space_time(
 class _Reading:
     """Collects what the nodes of a mapping say: `take` each, outermost first, then `result`."""
 
-    def __init__(self, grid: Grid, einsum: Einsum, staying: frozenset[str]) -> None:
-        self.grid, self.einsum, self.staying = grid, einsum, staying
+    def __init__(
+        self, grid: Grid, einsum: Einsum, staying: frozenset[str], passed: frozenset[str]
+    ) -> None:
+        self.grid, self.einsum, self.staying, self.passed = grid, einsum, staying, passed
         self.tile, self.bounds = dict(einsum.bounds), dict(einsum.bounds)
         self.split: set[str] = set()
         self.space: list[SpaceLoop] = []
@@ -367,7 +375,8 @@ class _Reading:
                 )
         tensors = tuple(self.held[name] for name in dict.fromkeys(self.einsum.tensors))
         for tensor in tensors:
-            _check_residence(tensor, self.grid, self.staying)
+            if tensor.name not in self.passed:
+                _check_residence(tensor, self.grid, self.staying)
         scalar, depth = self.scalar or (None, 0)
         return SpaceTime(
             flat=flat,

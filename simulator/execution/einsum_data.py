@@ -53,12 +53,14 @@ class EinsumData:
     """The operands of an Einsum and its result, each computed once for all runs that compare.
 
     `einsum`: the Einsum; `given`: whole input tensors by name, the others are random; `seed`: of
-    the random ones.
+    the random ones. `errors`: by given input, how far its values in the machine may be from these,
+    in its shape; none if it is missing.
     """
 
     einsum: Einsum
     given: Mapping[str, AnyArray] = field(default_factory=dict)
     seed: int = 0
+    errors: Mapping[str, Floats] = field(default_factory=dict)
 
     @cached_property
     def operands(self) -> Mapping[str, AnyArray]:
@@ -80,9 +82,21 @@ class EinsumData:
         """
         numbers = number_types(self.einsum)
         if not numbers.is_integer:
-            return _bounded(self.einsum, self.operands, numbers.output)
+            return _bounded(self.einsum, self.operands, numbers.output, self.errors)
         exact = np.asarray(einsum_values(self.einsum, self.operands)).astype(np.float64)
         return _EinsumResult(exact, lambda _: np.zeros_like(exact))
+
+    @property
+    def value(self) -> Floats:
+        """The exact output: numpy's in float64, or in the type of integers."""
+        return self._result.value
+
+    def error(self, additions: int | None = None) -> Floats:
+        """Return by how much each value of the output may differ from `value` in a run.
+
+        `additions`: the most additions that one value went through, None if not known.
+        """
+        return self._result.error(additions)
 
     def compare(self, output: Floats, additions: int | None = None) -> float:
         """Return the greatest error of an output as a share (0 to 1) of what rounding allows.
@@ -132,22 +146,33 @@ class _Rounded:
     error: Floats
 
 
-def _bounded(einsum: Einsum, operands: Mapping[str, AnyArray], dtype: str) -> _EinsumResult:
+def _bounded(
+    einsum: Einsum,
+    operands: Mapping[str, AnyArray],
+    dtype: str,
+    errors: Mapping[str, Floats],
+) -> _EinsumResult:
     """Return the exact output of an Einsum and, value by value, how far rounding may move it.
 
-    dtype: number type in which an element computes.
+    dtype: number type in which an element computes. errors: of operands, where they have any.
     """
     unit, tiny = ROUNDOFF[dtype], SMALLEST[dtype]
     if _is_plain_product(einsum):
         exact, scale = _product_and_scale(einsum, operands)
+        before: Floats | float = 0.0
+        if errors:
+            larger = {n: np.abs(v) + errors.get(n, 0.0) for n, v in operands.items()}
+            whole = _product_and_scale(einsum, larger)[1]
+            before, scale = whole - scale, whole
 
         def product_error(additions: int | None) -> Floats:
             steps = _steps(einsum, additions, unit) + len(einsum.inputs)
-            return SLACK * _growth(steps, unit) * scale + steps * tiny
+            return SLACK * (before + _growth(steps, unit) * scale) + steps * tiny
 
         return _EinsumResult(exact, product_error)
     values = {name: array.astype(np.float64) for name, array in operands.items()}
-    read = [_Rounded(array, np.zeros_like(array)) for array in read_values(einsum, values)]
+    wrong = {name: errors.get(name, np.zeros_like(array)) for name, array in values.items()}
+    read = list(map(_Rounded, read_values(einsum, values), read_values(einsum, wrong)))
     with np.errstate(divide="ignore", invalid="ignore"):
         point = _evaluated(expression(einsum), read, unit)
     exact = joined_values(einsum, point.value)
@@ -155,11 +180,11 @@ def _bounded(einsum: Einsum, operands: Mapping[str, AnyArray], dtype: str) -> _E
         largest = SLACK * np.abs(joined_values(einsum, point.error)) + tiny
         return _EinsumResult(exact, lambda _: largest)
     scale = joined_values(einsum, np.abs(point.value) + point.error, by_sum=True)
-    errors = joined_values(einsum, point.error, by_sum=True)
+    summed = joined_values(einsum, point.error, by_sum=True)
 
     def sum_error(additions: int | None) -> Floats:
         steps = _steps(einsum, additions, unit)
-        return SLACK * (errors + _growth(steps, unit) * scale) + (steps + 4) * tiny
+        return SLACK * (summed + _growth(steps, unit) * scale) + (steps + 4) * tiny
 
     return _EinsumResult(exact, sum_error)
 

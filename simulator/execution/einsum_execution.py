@@ -277,12 +277,12 @@ def execute_einsum(
     settings = settings or ExecutionSettings()
     profile = settings.profile(read.grid)
     plan = plan_of(read, profile.sram_reserved_bytes, kept)
-    given = {n: _checked(read, n, v) for n, v in (operands or {}).items()}
+    given = {n: checked_operand(read, n, v) for n, v in (operands or {}).items()}
     data = EinsumData(read.workload_einsum, given, settings.seed)
     return execute_plan(plan, profile, data, settings.options(read), held)
 
 
-def _checked(read: SpaceTime, tensor: str, values: AnyArray) -> AnyArray:
+def checked_operand(read: SpaceTime, tensor: str, values: AnyArray) -> AnyArray:
     """Return given values in the number type of the elements, cut to what the Einsum reads.
 
     Raises InputDataError for another shape.

@@ -26,7 +26,7 @@ from tilewright.simulator.exchanges.exchange_execution import (
     exchanges_of,
     execute_exchange,
 )
-from tilewright.simulator.execution.einsum_execution import EinsumExecution, ExecutionSettings
+from tilewright.simulator.execution.einsum_execution import ExecutionSettings
 from tilewright.simulator.execution.operands import AnyArray
 from tilewright.simulator.lowering.addresses import (
     APART_WORDS,
@@ -37,6 +37,7 @@ from tilewright.simulator.lowering.addresses import (
     free_word,
     words_of,
 )
+from tilewright.simulator.lowering.plan import Plan
 
 
 def intermediates(workload: Workload) -> dict[str, int]:
@@ -145,17 +146,19 @@ class Exchange:
     settings: ExecutionSettings
     tensors: dict[str, _Kept] = field(default_factory=dict)
 
-    def ready_for(self, read: SpaceTime) -> ReadyMemories:
-        """Return what the elements have when an Einsum begins, after the exchanges for it.
+    def ready_for(self, *reads: SpaceTime) -> ReadyMemories:
+        """Return what the elements have when some Einsums begin, after the exchanges for them.
 
-        The exchanges run now. read: the Einsum's mapping on the grid. Raises InfeasibleMapping if a
-        tensor is in other elements than the Einsum needs, and no exchange changes that.
+        The exchanges run now. reads: the mapping of an Einsum on the grid, or of all Einsums of a
+        pipeline. Raises InfeasibleMapping if a tensor is in other elements than the Einsum needs,
+        and no exchange changes that.
         """
         first_word: dict[str, int] = {}
         held: dict[str, AnyArray] = {}
         exchanges: list[ExchangeExecution] = []
         taken = [kept.taken for kept in self.tensors.values()]
-        for tensor in read.inputs:
+        inputs = [(read, tensor) for read in reads for tensor in read.inputs]
+        for read, tensor in inputs:
             kept = self.tensors.get(tensor.name)
             if kept is None:
                 continue
@@ -192,15 +195,19 @@ class Exchange:
                 return done, word
         raise lies_elsewhere(read, tensor)
 
-    def finish(self, run: EinsumExecution) -> None:
-        """Keep the result of an Einsum's run if it stays; drop what no later Einsum reads."""
-        read, output = run.plan.read, run.plan.read.output
-        if output.name in self.staying:
+    def finish(self, plan: Plan, memory: Dict[str, AnyArray]) -> None:
+        """Keep the result of an Einsum if it stays; drop what no later Einsum reads.
+
+        plan: of the Einsum that ran; `memory`: what the elements hold then, by tensor, without what
+        Einsums of a pipeline passed on.
+        """
+        read, output = plan.read, plan.read.output
+        if output.name in self.staying and output.name in memory:
             self.tensors[output.name] = _Kept(
                 where=produced(read),
-                first_word=run.plan.addresses.first_word[output.name],
+                first_word=plan.addresses.first_word[output.name],
                 words=words_of(output, read),
-                values=run.memory[output.name],
+                values=memory[output.name],
             )
         number = self.workload.einsums.index(read.workload_einsum)
         last = intermediates(self.workload)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping as Dict
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -15,11 +16,11 @@ from tilewright.arch.html_parts import html_table
 from tilewright.arch.names import did_you_mean
 from tilewright.arch.quantities import quantity
 from tilewright.arch.spec.architecture import Arch
-from tilewright.mapper.grid.grid import grid_of
-from tilewright.mapper.grid.space_time import space_time
-from tilewright.mapper.mapping.mapping import Compute, Mapping, Node, Sequential, Storage
+from tilewright.mapper.grid.grid import Grid, grid_of
+from tilewright.mapper.grid.pipelines.einsum_groups import EinsumGroup, einsum_groups
+from tilewright.mapper.grid.space_time import SpaceTime, space_time
+from tilewright.mapper.mapping.mapping import Mapping
 from tilewright.mapper.workload.einsum import Einsum
-from tilewright.mapper.workload.errors import InfeasibleMapping, MappingError
 from tilewright.mapper.workload.workload import Workload
 from tilewright.simulator.exchanges.exchange_execution import ExchangeExecution
 from tilewright.simulator.execution.einsum_execution import (
@@ -27,19 +28,22 @@ from tilewright.simulator.execution.einsum_execution import (
     ExecutionSettings,
     execute_einsum,
 )
-from tilewright.simulator.execution.exchange import Exchange, staying_tensors
+from tilewright.simulator.execution.exchange import Exchange, ReadyMemories, staying_tensors
 from tilewright.simulator.execution.operands import (
     AnyArray,
     operand_shape,
     with_zeros,
     workload_operands,
 )
+from tilewright.simulator.execution.pipeline_execution import PipelineExecution, execute_pipeline
 from tilewright.simulator.lowering.number_operations import NUMPY
 
 _HEAD = ("", "cycles", "at least", "latency", "energy")
 
 
-def _row(name: str, run: EinsumExecution | ExchangeExecution | Execution) -> tuple[str, ...]:
+def _row(
+    name: str, run: EinsumExecution | PipelineExecution | ExchangeExecution | Execution
+) -> tuple[str, ...]:
     cycles = (f"{run.cycles:,}", f"{run.lower_bound_cycles:,}")
     return (name, *cycles, quantity(run.latency, "latency"), quantity(run.energy, "energy"))
 
@@ -51,20 +55,22 @@ class Execution:
     `einsums`: one execution each, in the order of the workload; the result of each was compared
     with numpy, on the operands that it had. `exchanges`: of tensors that stay in the elements, each
     before the Einsum that needs it. `values`: all tensors, those that were given or
-    drawn and those that the machine computed.
+    drawn and those that the machine computed, but for those that a pipeline passed on.
+    `pipelines`: of Einsums that ran as one program, which are not among `einsums`.
     """
 
     einsums: tuple[EinsumExecution, ...]
     exchanges: tuple[ExchangeExecution, ...]
     values: Dict[str, AnyArray]
+    pipelines: tuple[PipelineExecution, ...] = ()
 
     def __repr__(self) -> str:
-        names = ", ".join(run.name for run in self.einsums)
+        names = ", ".join(run.name for run in self.computed)
         figures = (quantity(self.latency, "latency"), quantity(self.energy, "energy"))
         return f"<Execution: {names}; {self.cycles:,} cycles, {', '.join(figures)}>"
 
     def _repr_html_(self) -> str:
-        rows = [_row(run.name, run) for run in self.einsums]
+        rows = [_row(run.name, run) for run in self.computed]
         rows += [_row(f"{done.kind} of {done.exchange.tensor}", done) for done in self.exchanges]
         total = [_row("together", self)] if len(rows) > 1 else []
         return html_table(
@@ -78,9 +84,14 @@ class Execution:
         return Execution((run,), (), {**run.operands, output.name: _kept(run)})
 
     @property
-    def runs(self) -> tuple[EinsumExecution | ExchangeExecution, ...]:
-        """All programs that ran: the Einsums', then the exchanges'."""
-        return (*self.einsums, *self.exchanges)
+    def computed(self) -> tuple[EinsumExecution | PipelineExecution, ...]:
+        """The programs that computed something: Einsums, then pipelines of them."""
+        return (*self.einsums, *self.pipelines)
+
+    @property
+    def runs(self) -> tuple[EinsumExecution | PipelineExecution | ExchangeExecution, ...]:
+        """All programs that ran: the Einsums', then the pipelines' and the exchanges'."""
+        return (*self.computed, *self.exchanges)
 
     @property
     def cycles(self) -> int:
@@ -141,39 +152,94 @@ def execute(
     `operands`: arrays by input tensor, in the shape of its ranks; those that are missing are drawn
     from the seed of `settings`. The Einsums run one after the other, and what an Einsum computed is
     an operand of the next: it stays in the elements if the mapping stores it nowhere else, or goes
-    through the memory outside. Raises InfeasibleMapping, with the reason, if the mapping is not on
-    the grid or does not fit; MappingError if an Einsum is missing; WrongResult if a result or a
-    count is wrong, which is a fault of Tilewright.
+    through the memory outside. Those of a Pipeline run as one program, turn after turn. Raises
+    InfeasibleMapping, with the reason, if the mapping is not on the grid or does not fit;
+    MappingError if an Einsum is missing; WrongResult if a result or a count is wrong, which is a
+    fault of Tilewright.
     """
     settings = settings or ExecutionSettings()
     given = dict(operands or {})
     _check_known(given, workload)
     values = workload_operands(workload, settings.seed, given)
     given.update(values)
-    by_einsum = mappings_of(mapping, workload)
-    runs: list[EinsumExecution] = []
-    exchanges: list[ExchangeExecution] = []
-    computed: set[str] = set()
-    staying = staying_tensors(by_einsum, workload, _host(arch, workload))
-    exchange = Exchange(workload, staying, settings)
-    for einsum in workload.einsums:
-        path = grid_path(arch, workload, einsum)
-        read = space_time(path, einsum, by_einsum[einsum.name], exchange.staying)
+    groups = einsum_groups(mapping, workload, _grid(arch, workload))
+    by_einsum = {name: own for group in groups for name, own in group.mappings.items()}
+    staying = staying_tensors(by_einsum, workload, _grid(arch, workload).host.name)
+    run = _Run(arch, workload, settings, given, values, Exchange(workload, staying, settings))
+    for group in groups:
+        run.take(group)
+    return Execution(tuple(run.einsums), tuple(run.exchanges), values, tuple(run.pipelines))
+
+
+@dataclass(slots=True)
+class _Run:
+    """The programs of a workload that have run so far; `take` runs those of the next Einsums.
+
+    `given`: tensors that were given or drawn; `values`: those and all that were computed.
+    """
+
+    arch: Arch
+    workload: Workload
+    settings: ExecutionSettings
+    given: dict[str, AnyArray]
+    values: dict[str, AnyArray]
+    exchange: Exchange
+    einsums: list[EinsumExecution] = field(default_factory=list)
+    pipelines: list[PipelineExecution] = field(default_factory=list)
+    exchanges: list[ExchangeExecution] = field(default_factory=list)
+    computed: set[str] = field(default_factory=set)
+
+    def take(self, group: EinsumGroup) -> None:
+        """Run a group of Einsums, or one, with the exchanges before it."""
+        reads = [self._read(group, name) for name in group.mappings]
+        ready = self.exchange.ready_for(*reads)
+        self.exchanges += ready.exchanges
+        if group.is_pipeline:
+            self._pipeline(group, reads, ready)
+        else:
+            self._einsum(reads[0], ready)
+
+    def _read(self, group: EinsumGroup, name: str) -> SpaceTime:
+        einsum = self.workload.einsum(name)
+        path = grid_path(self.arch, self.workload, einsum)
+        return space_time(path, einsum, group.mappings[name], self.exchange.staying, group.passed)
+
+    def _known(self, einsum: Einsum) -> dict[str, AnyArray]:
+        """Return the inputs of an Einsum that were given, drawn or computed before."""
         tensors = {access.tensor for access in einsum.inputs}
-        known = {tensor: given[tensor] for tensor in tensors & set(given)}
-        for tensor in tensors & computed:
-            known[tensor] = with_zeros(values[tensor], operand_shape(einsum, tensor))
-        ready = exchange.ready_for(read)
-        exchanges += ready.exchanges
-        run = execute_einsum(read, settings, known, ready.kept, ready.held)
-        exchange.finish(run)
-        for name, read_values in run.operands.items():
-            whole = given.get(name, read_values)
-            values.setdefault(name, np.asarray(whole).astype(read_values.dtype, copy=False))
-        values[read.output.name] = _kept(run)
-        computed.add(read.output.name)
-        runs.append(run)
-    return Execution(tuple(runs), tuple(exchanges), values)
+        known = {tensor: self.given[tensor] for tensor in tensors & set(self.given)}
+        for tensor in tensors & self.computed:
+            known[tensor] = with_zeros(self.values[tensor], operand_shape(einsum, tensor))
+        return known
+
+    def _einsum(self, read: SpaceTime, ready: ReadyMemories) -> None:
+        known = self._known(read.workload_einsum)
+        run = execute_einsum(read, self.settings, known, ready.kept, ready.held)
+        self.exchange.finish(run.plan, run.memory)
+        self._keep_operands(run.operands)
+        self.values[read.output.name] = _kept(run)
+        self.computed.add(read.output.name)
+        self.einsums.append(run)
+
+    def _pipeline(
+        self, group: EinsumGroup, reads: Sequence[SpaceTime], ready: ReadyMemories
+    ) -> None:
+        known = {n: v for read in reads for n, v in self._known(read.workload_einsum).items()}
+        run = execute_pipeline(group, reads, self.settings, known, ready)
+        self._keep_operands(run.operands)
+        for part in run.plan.plans:
+            self.exchange.finish(part, run.memory)
+            name = part.read.output.name
+            if name in run.outputs:
+                self.values[name] = run.outputs[name].astype(NUMPY[part.read.dtype])
+                self.computed.add(name)
+        self.pipelines.append(run)
+
+    def _keep_operands(self, operands: Dict[str, AnyArray]) -> None:
+        for name, read_values in operands.items():
+            whole = self.given.get(name, read_values)
+            dtype = read_values.dtype
+            self.values.setdefault(name, np.asarray(whole).astype(dtype, copy=False))
 
 
 def _check_known(given: Dict[str, AnyArray], workload: Workload) -> None:
@@ -193,58 +259,11 @@ def _kept(run: EinsumExecution) -> AnyArray:
     return run.output.astype(NUMPY[run.plan.read.dtype])
 
 
-def _host(arch: Arch, workload: Workload) -> str:
-    """Return the name of the memory outside the grid."""
-    return grid_of(grid_path(arch, workload, workload.einsums[0])).host.name
+def _grid(arch: Arch, workload: Workload) -> Grid:
+    """Return the grid that the first Einsum of a workload runs on."""
+    return grid_of(grid_path(arch, workload, workload.einsums[0]))
 
 
 def grid_path(arch: Arch, workload: Workload, einsum: Einsum) -> FlatArch:
     """Return the path of components to the compute of the grid, for one Einsum."""
     return flatten(arch, workload.scope(einsum.name))[0]
-
-
-def mappings_of(mapping: Mapping, workload: Workload) -> dict[str, Mapping]:
-    """Return the mapping of each Einsum from one of a workload, whose Einsums share no loops.
-
-    Raises InfeasibleMapping if loops stand above several Einsums, MappingError if one is missing.
-    """
-    result: dict[str, Mapping] = {}
-    _split((), mapping.nodes, workload, result)
-    for einsum in workload.einsums:
-        if einsum.name not in result:
-            raise MappingError(
-                f"the mapping computes no Einsum {einsum.name}", instead="a branch for each Einsum"
-            )
-    return result
-
-
-def _split(
-    above: tuple[Node, ...],
-    nodes: tuple[Node, ...],
-    workload: Workload,
-    result: dict[str, Mapping],
-) -> None:
-    last = nodes[-1]
-    before = (*above, *nodes[:-1])
-    if isinstance(last, Sequential):
-        if not all(isinstance(node, Storage) for node in before):
-            raise InfeasibleMapping(
-                "loops stand above several Einsums: the elements run one Einsum after the other",
-                instead="loops below the branches of the Sequential",
-            )
-        for branch in last.branches:
-            _split(before, branch, workload, result)
-    elif isinstance(last, Compute):
-        tensors = set(workload.einsum(last.einsum).tensors)
-        kept = [_restricted(node, tensors) for node in before]
-        result[last.einsum] = Mapping((*(node for node in kept if node is not None), last))
-
-
-def _restricted(node: Node, tensors: set[str]) -> Node | None:
-    """Return a node with the tensors of one Einsum only; None if it stores none of them."""
-    if not isinstance(node, Storage):
-        return node
-    names = tuple(name for name in node.tensors if name in tensors)
-    if not names:
-        return None
-    return replace(node, tensors=names)

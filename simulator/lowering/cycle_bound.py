@@ -59,7 +59,7 @@ def lower_bound(plan: Plan, profile: Profile, works: Works | None = None) -> int
         if role not in work_of:
             work_of[role] = _work(plan, profile, role)
         work = work_of[role]
-        streams = (_behind_stream(plan, profile, s, place, work) for s in plan.streams)
+        streams = (behind_stream(plan, profile, s, place, work) for s in plan.streams)
         longest = max(longest, work.total, *streams)
     last = work_of.get(plan.roles[plan.placement[-1, -1]], BodyCycles())
     longest = max(longest, *(_line_end(plan, profile, axis, last) for axis in AXES))
@@ -162,7 +162,7 @@ def alike_runs(steps: range) -> list[AlikeRuns]:
     ]
 
 
-def _behind_stream(
+def behind_stream(
     plan: Plan, profile: Profile, stream: HostStream, place: tuple[int, int], work: BodyCycles
 ) -> float:
     """Return when an element (row, column) is done that takes its last word of a stream."""

@@ -36,6 +36,8 @@ STEP, SLOT, OTHER_SLOT, SENT_SLOT = "step", "slot", "other", "sent"
 """Counters of an element: tiles done; the buffer in use, the other one, the one that is sent."""
 JOIN = "join"
 """Begin of the names of the tasks that wait for several streams."""
+BEFORE, FIRST, TURN, AFTER = "before", "first", "turn", "after"
+"""Names of the parts of a task with one loop around; that of a turn is also the loop's counter."""
 MAIN_SLOT = -1
 """Key of the buffer in use in the points of a kernel."""
 
@@ -116,6 +118,32 @@ def check_sums(read: SpaceTime, sums: PartialSums) -> None:
 def write_element(code: CodeBuilder, kernel: ElementKernel, role: Role) -> None:
     """Declare the descriptors, queues and tasks of the elements of one role; changes `code`."""
     read = kernel.read
+    _declare(code, kernel, role)
+    program = _ElementProgram(code, kernel, role)
+    if read.shifted:
+        program.shifting()
+    elif any(tensor.buffers == 2 for tensor in read.tensors):
+        program.overlapped()
+    else:
+        program.in_turn()
+
+
+def write_turn(
+    code: CodeBuilder, kernel: ElementKernel, role: Role, turns: int, *, peeled: bool
+) -> None:
+    """Declare what `write_element` does, its one task in parts, of which others make a task.
+
+    They are the tasks BEFORE the turns, FIRST turn, TURN of the counter of that name, and AFTER.
+    `turns`: number of loops in time that are left out, 0 or 1. `peeled`: the first turn is not one
+    of the loop, so that the counter is one behind. Changes `code`.
+    """
+    _declare(code, kernel, role)
+    _ElementProgram(code, kernel, role).in_parts(turns, peeled=peeled)
+
+
+def _declare(code: CodeBuilder, kernel: ElementKernel, role: Role) -> None:
+    """Declare the descriptors and queues of the elements of one role."""
+    read = kernel.read
     declare_vectors(code, kernel)
     queues = free_queues(read)
     for queue, tensor in zip(queues, read.streams, strict=False):
@@ -124,13 +152,6 @@ def write_element(code: CodeBuilder, kernel: ElementKernel, role: Role) -> None:
         code.mem1d(f"{tensor.name}_tile", tensor.name, extent=tensor.values)
     declare_shifts(code, read, role)
     _declare_sums(code, read, role, queues[len(read.streams) :])
-    program = _ElementProgram(code, kernel, role)
-    if read.shifted:
-        program.shifting()
-    elif any(tensor.buffers == 2 for tensor in read.tensors):
-        program.overlapped()
-    else:
-        program.in_turn()
 
 
 def _declare_sums(code: CodeBuilder, read: SpaceTime, role: Role, free: Sequence[int]) -> None:
@@ -196,6 +217,22 @@ class _ElementProgram:
         """Declare the one task: loops over tiles, in them receives, work and sends."""
         self._level(self.code.task("work", entry=True), 0, {}, first=True)
 
+    def in_parts(self, turns: int, *, peeled: bool) -> None:
+        """Declare the one task in parts: those before, inside and behind its outermost loop."""
+        before, first, turn, after = (self.code.task(part) for part in (BEFORE, FIRST, TURN, AFTER))
+        if not turns:
+            self._level(turn, 0, {}, first=True)
+            return
+        read = self.read
+        for tensor in read.streams:
+            if not tensor.depth:
+                self._receive(before, tensor)
+        is_first = not read.is_reduced(read.time[0].variable)
+        self._level(first, 1, {0: Index(0)}, first=True)
+        self._level(turn, 1, {0: variable(TURN) + int(peeled)}, first=is_first)
+        if not read.output.depth:
+            self._send(after)
+
     def _level(self, task: TaskBuilder, level: int, point: Point, *, first: bool) -> None:
         read = self.read
         for tensor in read.streams:
@@ -206,9 +243,12 @@ class _ElementProgram:
         else:
             self._loop(task, level, point, first=first)
         if read.output.depth == level:
-            for step in self.sums:
-                label = step.label(read.output.name)
-                task.op(self.operation(step), step.dest, *step.sources, label=label)
+            self._send(task)
+
+    def _send(self, task: TaskBuilder) -> None:
+        for step in self.sums:
+            label = step.label(self.read.output.name)
+            task.op(self.operation(step), step.dest, *step.sources, label=label)
 
     def _loop(self, task: TaskBuilder, level: int, point: Point, *, first: bool) -> None:
         loop = self.read.time[level]
@@ -279,9 +319,7 @@ class _ElementProgram:
         with work.when_below(STEP, self.read.time[0].count):
             pass
         with work.otherwise():
-            for step in self.sums:
-                label = step.label(self.read.output.name)
-                work.op(self.operation(step), step.dest, *step.sources, label=label)
+            self._send(work)
 
     def _joins(self, transfers: int) -> None:
         """Declare the tasks that wait for all transfers.

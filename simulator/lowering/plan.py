@@ -61,12 +61,17 @@ class Plan:
         return self.codes[role]
 
     def _written(self, role: Role) -> ElementCode:
-        read, code = self.read, CodeBuilder(role.name)
-        for tensor in read.tensors:
-            shape, first_word = (tensor.buffers, tensor.values), self.addresses.first_word
-            code.buffer(tensor.name, read.dtype_of(tensor.name), shape, first_word[tensor.name])
+        code = CodeBuilder(role.name)
+        self.declare_buffers(code)
         write_element(code, self.kernel, role)
         return code.build()
+
+    def declare_buffers(self, code: CodeBuilder) -> None:
+        """Declare the buffers of all tensors at their addresses; changes `code`."""
+        read, first_word = self.read, self.addresses.first_word
+        for tensor in read.tensors:
+            shape = tensor.buffers, tensor.values
+            code.buffer(tensor.name, read.dtype_of(tensor.name), shape, first_word[tensor.name])
 
     @property
     def additions(self) -> int:

@@ -57,15 +57,17 @@ def stream_inputs(plan: Plan, operands: Mapping[str, Values]) -> dict[str, Value
     }
 
 
-def resident_tiles(plan: Plan, operands: Mapping[str, Values]) -> dict[str, GatheredTiles]:
+def resident_tiles(
+    plan: Plan, operands: Mapping[str, Values], leave: frozenset[str] = frozenset()
+) -> dict[str, GatheredTiles]:
     """Return the start values of the memories by resident tensor, as places in the operands.
 
-    `operands`: whole input tensors by name, in the shape of their ranks.
+    `operands`: whole input tensors by name, in the shape of their ranks; but for those to `leave`.
     """
     return {
         tensor.name: _held(plan, tensor, operands[tensor.name])
         for tensor in plan.read.inputs
-        if tensor.resident
+        if tensor.resident and tensor.name not in leave
     }
 
 

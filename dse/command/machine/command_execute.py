@@ -110,7 +110,9 @@ def passes_of(execution: Execution) -> dict[str, tuple[PlanPass, ...]]:
     """
     from tilewright.simulator.lowering.passes.plan_passes import plan_passes
 
-    return {run.name: plan_passes(run.plan, run.profile) for run in execution.einsums}
+    plans = [(run.plan, run.profile) for run in execution.einsums]
+    plans += [(plan, run.profile) for run in execution.pipelines for plan in run.plan.plans]
+    return {plan.read.einsum.name: plan_passes(plan, profile) for plan, profile in plans}
 
 
 def subject_of(arch: Names, workload: Names) -> str:

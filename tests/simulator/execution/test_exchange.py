@@ -7,11 +7,13 @@ import pytest
 from cascades import cascade_arch, cascade_workload
 
 from tilewright.arch.files.source import load_document
+from tilewright.mapper.grid.grid import grid_of
+from tilewright.mapper.grid.pipelines.einsum_groups import einsum_groups
 from tilewright.mapper.mapping.mapping import Compute, Mapping, Node, Sequential, Storage, Temporal
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.simulator.execution.exchange import bank_offsets, intermediates, staying_tensors
-from tilewright.simulator.execution.execution import Execution, execute, mappings_of
+from tilewright.simulator.execution.execution import Execution, execute, grid_path
 from tilewright.simulator.search.grid_mapping import map_on_grid
 
 READ_TWICE = cascade_workload("read twice")
@@ -72,7 +74,9 @@ def test_by_way_of_the_host_it_takes_words_over_the_border() -> None:
 
 def test_a_tensor_outside_for_one_einsum_only_is_refused() -> None:
     mapping = one_element({"S": ("A", "S"), "T": (), "Z": ("S", "Z")})
-    by_einsum = mappings_of(mapping, READ_TWICE)
+    grid = grid_of(grid_path(cascade_arch(1, 1), READ_TWICE, READ_TWICE.einsums[0]))
+    groups = einsum_groups(mapping, READ_TWICE, grid)
+    by_einsum = {name: own for group in groups for name, own in group.mappings.items()}
     with pytest.raises(InfeasibleMapping, match="S is in Host for Einsum S, but not for T") as why:
         staying_tensors(by_einsum, READ_TWICE, "Host")
     assert "for all of S, T, Z, or none" in str(why.value)

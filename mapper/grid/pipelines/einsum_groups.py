@@ -1,0 +1,291 @@
+"""Which Einsums of a mapping on a grid run as one program, and the mapping of each Einsum.
+
+A `Sequential` runs its branches one after the other. A `Pipeline` runs the Einsums of its branches
+as one program, turn after turn of the loop above it (theory/grid.md §13).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from collections.abc import Mapping as Dict
+from dataclasses import dataclass, replace
+
+from tilewright.mapper.grid.grid import Grid
+from tilewright.mapper.mapping.mapping import (
+    Compute,
+    Mapping,
+    Node,
+    Sequential,
+    Spatial,
+    Storage,
+    Temporal,
+)
+from tilewright.mapper.workload.errors import InfeasibleMapping, MappingError
+from tilewright.mapper.workload.workload import Workload
+
+Nodes = tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EinsumGroup:
+    """Einsums of a workload that run as one program, or one Einsum alone.
+
+    `mappings`: of each Einsum, by name, in the order in which they run. `passed`: tensors that one
+    of them computes for others of them; the elements hold one tile of each at a time. `turns`:
+    number of loops in time above all of them, 0 or 1.
+    """
+
+    mappings: Dict[str, Mapping]
+    passed: frozenset[str] = frozenset()
+    turns: int = 0
+
+    @property
+    def is_pipeline(self) -> bool:
+        """Whether several Einsums run as one program."""
+        return len(self.mappings) > 1
+
+
+def einsum_groups(mapping: Mapping, workload: Workload, grid: Grid) -> tuple[EinsumGroup, ...]:
+    """Return the groups of Einsums of a mapping in the order of the workload.
+
+    Raises InfeasibleMapping if Einsums share loops in another way than a Pipeline, MappingError if
+    one is missing.
+    """
+    groups = list(_groups((), mapping.nodes, workload, grid))
+    by_einsum = {name: group for group in groups for name in group.mappings}
+    for einsum in workload.einsums:
+        if einsum.name not in by_einsum:
+            raise MappingError(
+                f"the mapping computes no Einsum {einsum.name}", instead="a branch for each Einsum"
+            )
+    order = list(dict.fromkeys(id(by_einsum[einsum.name]) for einsum in workload.einsums))
+    ordered = sorted(groups, key=lambda group: order.index(id(group)))
+    names = [einsum.name for einsum in workload.einsums]
+    if [name for group in ordered for name in group.mappings] != names:
+        raise InfeasibleMapping(
+            "a Pipeline has other Einsums than neighbours of the workload, in its order",
+            value=", ".join(name for group in ordered for name in group.mappings),
+            instead=", ".join(names),
+        )
+    return tuple(ordered)
+
+
+def _groups(above: Nodes, nodes: Nodes, workload: Workload, grid: Grid) -> Iterator[EinsumGroup]:
+    last, before = nodes[-1], (*above, *nodes[:-1])
+    if isinstance(last, Compute):
+        tensors = set(workload.einsum(last.einsum).tensors)
+        kept = [_restricted(node, tensors) for node in before]
+        yield EinsumGroup({last.einsum: Mapping((*(n for n in kept if n is not None), last))})
+    elif isinstance(last, Sequential) and last.kind == "Pipeline":
+        yield _pipeline(before, last, workload, grid)
+    elif isinstance(last, Sequential):
+        if not all(isinstance(node, Storage) for node in before):
+            raise InfeasibleMapping(
+                "loops stand above several Einsums of a Sequential, which run one after the other",
+                instead="a Pipeline, which runs them turn after turn, or loops below the branches",
+            )
+        for branch in last.branches:
+            yield from _groups(before, branch, workload, grid)
+
+
+def _restricted(node: Node, tensors: set[str]) -> Node | None:
+    """Return a node with some tensors only; None if it stores none of them."""
+    if not isinstance(node, Storage):
+        return node
+    names = tuple(name for name in node.tensors if name in tensors)
+    return replace(node, tensors=names) if names else None
+
+
+# -- pipelines ---------------------------------------------------------------------------------
+
+
+def _pipeline(above: Nodes, node: Sequential, workload: Workload, grid: Grid) -> EinsumGroup:
+    """Return the group of a Pipeline, with the nodes above it in the mapping of each Einsum."""
+    branches = [_branch_of(branch) for branch in node.branches]
+    names = [branch[-1].einsum for branch in branches if isinstance(branch[-1], Compute)]
+    shared = [n for n in above if isinstance(n, Temporal)]
+    if len(shared) > 1:
+        raise InfeasibleMapping(
+            f"{len(shared)} loops in time stand above a Pipeline",
+            value=", ".join(loop.rank_variable for loop in shared),
+            instead="at most one: its turns are those of the Pipeline",
+        )
+    passed = _passed(names, workload)
+    outside = {
+        tensor
+        for n in (*above, *(n for branch in branches for n in branch))
+        if isinstance(n, Storage) and n.component == grid.host.name
+        for tensor in n.tensors
+    }
+    _check_passed(names, passed, outside, workload, grid)
+    mappings = {
+        name: _Rewriting(workload, grid, name, passed, outside).mapping(above, branch)
+        for name, branch in zip(names, branches, strict=True)
+    }
+    return EinsumGroup(mappings, passed, len(shared))
+
+
+def _branch_of(branch: Nodes) -> Nodes:
+    if isinstance(branch[-1], Sequential):
+        raise InfeasibleMapping(
+            f"a {branch[-1].kind} stands below a Pipeline", instead="one Einsum in each branch"
+        )
+    return branch
+
+
+def _passed(names: list[str], workload: Workload) -> frozenset[str]:
+    """Return the tensors that one of some Einsums computes and another one of them reads."""
+    einsums = [workload.einsum(name) for name in names]
+    read = {access.tensor for einsum in einsums for access in einsum.inputs}
+    return frozenset(a.tensor for einsum in einsums for a in einsum.outputs if a.tensor in read)
+
+
+def _check_passed(
+    names: list[str], passed: frozenset[str], outside: set[str], workload: Workload, grid: Grid
+) -> None:
+    """Raise InfeasibleMapping unless the Einsums of a Pipeline pass on tensors in the elements.
+
+    No other Einsum reads these, and nothing else is read by two of them.
+    """
+    for tensor in sorted(passed & outside):
+        raise InfeasibleMapping(
+            f"{tensor} passes from Einsum to Einsum of a Pipeline, and stands in {grid.host.name}",
+            instead=f"no Storage of {tensor} in {grid.host.name}, or a Sequential",
+        )
+    for einsum in workload.einsums:
+        used = passed & set(einsum.tensors)
+        if einsum.name not in names and used:
+            raise InfeasibleMapping(
+                f"{einsum.name} uses {min(used)}, of which a Pipeline without it keeps one tile",
+                instead=f"{einsum.name} in the Pipeline, too, or a Sequential",
+            )
+        if einsum.name in names and not used:
+            raise InfeasibleMapping(
+                f"{einsum.name} passes nothing to another Einsum of its Pipeline, and gets nothing",
+                instead=f"{einsum.name} before or behind the Pipeline, in a Sequential",
+            )
+    reads = [a.tensor for name in names for a in workload.einsum(name).inputs]
+    for tensor in reads:
+        if tensor not in passed and reads.count(tensor) > 1:
+            raise InfeasibleMapping(
+                f"two Einsums of a Pipeline read {tensor}, which none of them computes",
+                instead=f"a copy of it, as an Einsum of the Pipeline that alone reads {tensor}",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class _Rewriting:
+    """Writes the mapping of one Einsum of a Pipeline with the nodes that it shares.
+
+    What is whole in the elements stands above the loop of the turns: their shares, tensors that go
+    nowhere outside, and those that the loop does not index.
+    """
+
+    workload: Workload
+    grid: Grid
+    einsum: str
+    passed: frozenset[str]
+    outside: set[str]
+
+    def mapping(self, above: Nodes, branch: Nodes) -> Mapping:
+        """Return the mapping from the nodes above a Pipeline and those of a branch."""
+        nodes = [self._own(node) for node in (*above, *branch)]
+        kept = [node for node in nodes if node is not None]
+        place = next((n for n, node in enumerate(above) if isinstance(node, Temporal)), None)
+        if place is None:
+            return Mapping(tuple(kept))
+        turns = self._own(above[place])
+        assert isinstance(turns, Temporal)
+        first = kept.index(turns)
+        before, behind = kept[:first], kept[first + 1 :]
+        hoisted, rest = list[Node](), list[Node]()
+        for node in behind:
+            if isinstance(node, Spatial):
+                hoisted.append(self._share(node, turns))
+            elif isinstance(node, Storage) and node.component == self.grid.memory.name:
+                parts = self._parted(node, turns, above_all=not _has_loop(rest))
+                hoisted += parts[0]
+                rest += parts[1]
+            else:
+                rest.append(node)
+        return Mapping((*before, *hoisted, turns, *rest))
+
+    def _own(self, node: Node) -> Node | None:
+        """Return a node with the tensors and the names of rank variables of the Einsum."""
+        einsum = self.workload.einsum(self.einsum)
+        if isinstance(node, Storage):
+            return _restricted(node, set(einsum.tensors))
+        if not isinstance(node, Temporal | Spatial):
+            return node
+        name = dict(node.names).get(self.einsum, node.rank_variable)
+        if name not in einsum.bounds:
+            raise InfeasibleMapping(
+                f"a loop over {name} stands above {self.einsum}, which has no such rank variable",
+                value=", ".join(einsum.bounds),
+                instead="a loop below the branches, or the name of the variable in `names`",
+            )
+        return replace(node, rank_variable=name, names=())
+
+    def _share(self, node: Spatial, turns: Temporal) -> Spatial:
+        if node.rank_variable != turns.rank_variable:
+            return node
+        raise InfeasibleMapping(
+            f"elements share {node.rank_variable} below the loop of a Pipeline over it",
+            instead=f"the loop over {node.name} above the loop in time",
+        )
+
+    def _parted(
+        self, node: Storage, turns: Temporal, *, above_all: bool
+    ) -> tuple[list[Node], list[Node]]:
+        """Return the Storage of what is whole in the elements, and of what comes in each turn.
+
+        `above_all`: no loop of the Einsum's own stands above it.
+        """
+        einsum = self.workload.einsum(self.einsum)
+        whole = tuple(
+            name
+            for name in node.tensors
+            if above_all
+            and name not in self.passed
+            and (
+                name not in self.outside
+                or turns.rank_variable not in einsum.access(name).rank_variables
+            )
+        )
+        others = tuple(name for name in node.tensors if name not in whole)
+        return (
+            [replace(node, tensors=whole)] if whole else [],
+            [replace(node, tensors=others)] if others else [],
+        )
+
+
+def _has_loop(nodes: list[Node]) -> bool:
+    return any(isinstance(node, Temporal) for node in nodes)
+
+
+def in_sequence(groups: tuple[EinsumGroup, ...], grid: Grid) -> Mapping:
+    """Return the mapping that runs the Einsums one after the other, with the loops of a pipeline.
+
+    What passes from Einsum to Einsum is whole in the elements then.
+    """
+    branches = [
+        mapping.nodes if not group.is_pipeline else _whole(mapping.nodes, group.passed, grid)
+        for group in groups
+        for mapping in group.mappings.values()
+    ]
+    return Mapping((Sequential(tuple(branches)),)) if len(branches) > 1 else Mapping(branches[0])
+
+
+def _whole(nodes: Nodes, passed: frozenset[str], grid: Grid) -> Nodes:
+    """Return nodes with the Storages of passed tensors above all loops in time."""
+    hoisted, others = list[Node](), list[Node]()
+    for node in nodes:
+        if isinstance(node, Storage) and node.component == grid.memory.name:
+            whole = tuple(name for name in node.tensors if name in passed)
+            rest = tuple(name for name in node.tensors if name not in passed)
+            hoisted += [replace(node, tensors=whole)] if whole else []
+            others += [replace(node, tensors=rest)] if rest else []
+        else:
+            others.append(node)
+    place = next((n for n, node in enumerate(others) if isinstance(node, Temporal)), len(others))
+    return (*others[:place], *hoisted, *others[place:])
