@@ -11,7 +11,12 @@ from typing import Literal, NamedTuple, Protocol
 from tilewright.arch.errors import TilewrightError
 from tilewright.dse.study.design_space import Point
 from tilewright.mapper.searches.search_errors import MemoryUsedUp
-from tilewright.mapper.searches.shared.hit_counts import EXECUTIONS, STRUCTURES
+from tilewright.mapper.searches.shared.hit_counts import (
+    EINSUMS,
+    EXECUTIONS,
+    SIMULATIONS,
+    STRUCTURES,
+)
 
 Status = Literal["feasible", "infeasible", "excluded", "failed", "error"]
 """`excluded`: not executed, as an executed design beats its lower bounds; `failed`: not evaluated
@@ -93,7 +98,8 @@ class Sharing(NamedTuple):
     elsewhere. `structures`: compiled templates that searches asked for; `shared_structures`: those
     of them that earlier designs of the same process had left. `executions`: designs to be executed
     on the machine; `shared_executions`: those of which mappings, cycles and counts were known from
-    other designs, of this run or an earlier one.
+    other designs, of this run or an earlier one. `einsums`, `simulations`: of the other designs,
+    Einsums to be bounded and candidates to be simulated; `shared_...`: those that were known.
     """
 
     repeated: int = 0
@@ -102,6 +108,10 @@ class Sharing(NamedTuple):
     shared_structures: int = 0
     executions: int = 0
     shared_executions: int = 0
+    einsums: int = 0
+    shared_einsums: int = 0
+    simulations: int = 0
+    shared_simulations: int = 0
 
 
 NOTHING_SHARED = Sharing()
@@ -148,7 +158,8 @@ def attempt(evaluator: Evaluator, point: Point) -> Attempt:
 
 
 def _hits() -> tuple[int, ...]:
-    return STRUCTURES.asked, STRUCTURES.shared, EXECUTIONS.asked, EXECUTIONS.shared
+    counts = (STRUCTURES, EXECUTIONS, EINSUMS, SIMULATIONS)
+    return tuple(number for count in counts for number in (count.asked, count.shared))
 
 
 def _checked(outcome: Outcome) -> Outcome:

@@ -20,6 +20,7 @@ from tilewright.dse.store.known_executions import (
 from tilewright.dse.study.design_space import Point
 from tilewright.dse.study.study import StudyInput
 from tilewright.mapper.searches.shared.hit_counts import EXECUTIONS as EXECUTED
+from tilewright.mapper.searches.shared.hit_counts import KEEPING
 
 if TYPE_CHECKING:
     from tilewright.arch.spec.architecture import Arch
@@ -88,10 +89,8 @@ class SimulatedEvaluator:
 
     def _question(self, point: Point) -> ExecutionQuestion:
         """Return what one design asks of the machine."""
-        from tilewright.simulator.known.content_store import known_answers
-
         arch, work = architecture(self.arch, point), workload(self.workload, point)
-        return ExecutionQuestion(arch, work, self._request(point, work), known_answers())
+        return ExecutionQuestion(arch, work, self._request(point, work))
 
     def run(self, point: Point) -> GridMapping:
         """Return the best mappings of one design and their execution.
@@ -125,12 +124,14 @@ class SimulatedEvaluator:
         """Return what is asked of the search for one design."""
         from tilewright.mapper.grid.grid_constraints import GridConstraints
         from tilewright.simulator.execution.einsum_execution import ExecutionSettings
+        from tilewright.simulator.known.content_store import NOTHING_KEPT, known_answers
         from tilewright.simulator.search.grid_mapping import GridRequest
 
         settings = ExecutionSettings(
             machine=self.machine,
             overrides=knobs(point, "machine."),
             shown_elements=self.shown_elements,
+            known=known_answers() if KEEPING.enabled else NOTHING_KEPT,
         )
         constraints = {
             einsum.name: GridConstraints.of(mapping_choices(point, einsum.name))

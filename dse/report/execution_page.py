@@ -14,8 +14,8 @@ from tilewright.arch.quantities import quantity
 from tilewright.dse.report.execution_details import by_component, execution_sections
 from tilewright.dse.report.page import script_safe, templates
 from tilewright.dse.run.environment import version
-from tilewright.dse.store.code_hash import code_hash
 from tilewright.dse.store.safe_files import write_atomically
+from tilewright.simulator.known.code_hash import code_hash
 
 if TYPE_CHECKING:
     from tilewright.simulator.exchanges.exchange_execution import ExchangeExecution

@@ -35,10 +35,15 @@ def sharing_text(sharing: Sharing) -> str:
 
 def hit_rates(sharing: Sharing) -> list[str]:
     """Return texts on how much of what designs asked for was there already."""
-    templates = sharing.shared_structures, sharing.structures
-    executions = sharing.shared_executions, sharing.executions
-    found = [
-        (*templates, "sets of templates left by earlier designs"),
-        (*executions, "executions known from other designs"),
+    whats = (
+        "sets of templates left by earlier designs",
+        "executions known from other designs",
+        "Einsums with known bounds",
+        "simulations known",
+    )
+    asked, there = sharing[2::2], sharing[3::2]
+    return [
+        f"{100 * found / of:.0f} % of {of:,} {what}"
+        for of, found, what in zip(asked, there, whats, strict=True)
+        if of
     ]
-    return [f"{100 * there / of:.0f} % of {of} {what}" for there, of, what in found if of]

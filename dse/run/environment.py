@@ -12,10 +12,10 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from tilewright.dse.store.code_hash import code_hash
 from tilewright.dse.store.kept_inputs import KeptInputs
 from tilewright.dse.study.design_space import Point, canonical_json
 from tilewright.dse.study.study import StudySpec
+from tilewright.simulator.known.code_hash import code_hash
 
 _PACKAGES = ("numpy", "scipy", "numba", "optuna", "joblib", "networkx", "pydantic", "pyyaml")
 

@@ -32,7 +32,6 @@ from tilewright.dse.run.interrupts import INTERRUPTED, stop_on_signals
 from tilewright.dse.run.record import Trial
 from tilewright.dse.run.rundir import FRONT, SPEC, RunDirectory
 from tilewright.dse.run.study_loop import Setting, Watcher, explore, is_complete, shown_in_detail
-from tilewright.dse.store.code_hash import code_hash
 from tilewright.dse.store.extension import (
     Changes,
     extend_run,
@@ -46,6 +45,7 @@ from tilewright.dse.study.changed_keys import differing_keys
 from tilewright.dse.study.preflight import preflight
 from tilewright.dse.study.study import StudySpec
 from tilewright.dse.study.study_loading import load_study
+from tilewright.simulator.known.code_hash import code_hash
 
 _FILE_MOVED = re.compile(r"^(arch|workload|workloads)(\.\d+)?\.file:|^machine:")
 Ending = Literal["done", "nothing feasible", "interrupted"]

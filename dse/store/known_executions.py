@@ -13,7 +13,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright.arch.errors import TilewrightError
-from tilewright.mapper.searches.shared.hit_counts import KEEPING
 from tilewright.mapper.workload.errors import InfeasibleMapping
 
 if TYPE_CHECKING:
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from tilewright.simulator.exchanges.exchange_execution import ExchangeExecution
     from tilewright.simulator.execution.einsum_execution import EinsumExecution
     from tilewright.simulator.execution.execution import Execution
-    from tilewright.simulator.known.content_store import ContentStore
     from tilewright.simulator.profiles.profile import Profile
     from tilewright.simulator.search.grid_mapping import GridMapping, GridRequest
 
@@ -84,6 +82,7 @@ def known_execution(
     from tilewright.mapper.mapping.mapping_file import dump_mapping
 
     execution, grid = mapped.execution, mapped.execution.einsums[0].plan.read.grid
+    assert not execution.pipelines, "a search makes none; ProgramRun has no place for them"
     states = cycles_by or [{} for _ in execution.einsums]
     runs = [_of_einsum(run, by) for run, by in zip(execution.einsums, states, strict=True)]
     gap = mapped.gap if mapped.gap < float("inf") else None
@@ -133,18 +132,16 @@ class _Path(NamedTuple):
 class ExecutionQuestion:
     """What a design asks of the machine, and its answer if it is known.
 
-    `arch`, `workload`, `request`: as of `map_on_grid`, whose objective is latency; `store`: where
-    answers are kept. Raises InfeasibleMapping if the architecture has no grid.
+    `arch`, `workload`, `request`: as of `map_on_grid`, whose objective is latency; answers are kept
+    in the store of its settings. Raises InfeasibleMapping if the architecture has no grid.
     """
 
-    def __init__(
-        self, arch: Arch, workload: Workload, request: GridRequest, store: ContentStore
-    ) -> None:
+    def __init__(self, arch: Arch, workload: Workload, request: GridRequest) -> None:
         from tilewright.mapper.grid.grid import grid_of
         from tilewright.simulator.execution.execution import grid_path
 
         assert request.objective == "latency", request.objective
-        self._request, self._store = request, store
+        self._request, self._store = request, request.settings.known
         self._arch, self._workload = arch, workload
         paths = {einsum.name: grid_path(arch, workload, einsum) for einsum in workload.einsums}
         self._paths = {e.name: _Path(paths[e.name], grid_of(paths[e.name]), e)
@@ -153,11 +150,11 @@ class ExecutionQuestion:
     @cached_property
     def key(self) -> str | None:
         """A hash over all that decides mappings, cycles and counts; None if nothing is kept."""
-        from tilewright.dse.store.code_hash import code_hash
+        from tilewright.simulator.known.code_hash import code_hash
         from tilewright.simulator.known.content_key import NoKeyError, content_key
         from tilewright.simulator.known.machine_part import machine_part
 
-        if self._store.folder is None or not KEEPING.enabled:
+        if self._store.folder is None:
             return None
         request = self._request
         paths = [machine_part(path.flat, path.grid.host.name) for path in self._paths.values()]

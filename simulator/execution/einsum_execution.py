@@ -18,6 +18,8 @@ from tilewright.simulator.execution.grid_run import RunRequest, run_by_pattern
 from tilewright.simulator.execution.operands import AnyArray, WrongResult, operand_shape
 from tilewright.simulator.fast.fast_machine import run_fast
 from tilewright.simulator.isa.machine_errors import InputDataError
+from tilewright.simulator.known.content_store import NOTHING_KEPT as NO_STORE
+from tilewright.simulator.known.content_store import ContentStore
 from tilewright.simulator.lowering.addresses import NOTHING_KEPT, LeftTensors
 from tilewright.simulator.lowering.cycle_bound import lower_bound
 from tilewright.simulator.lowering.number_operations import NUMPY
@@ -66,6 +68,7 @@ class ExecutionSettings:
     shown_elements: int | None = 0
     stop: Stop | None = None
     threads: int = 1
+    known: ContentStore = NO_STORE
 
     def profile(self, grid: Grid) -> Profile:
         """Return the profile with the memory size of the architecture, and with the overrides.

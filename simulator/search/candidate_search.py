@@ -33,6 +33,7 @@ from tilewright.simulator.execution.einsum_execution import (
     ExecutionSettings,
     execute_plan,
 )
+from tilewright.simulator.execution.known_cycles import CyclesQuestion, KnownCycles
 from tilewright.simulator.fast.fast_machine import FastMachine
 from tilewright.simulator.isa.machine_errors import ProgramError, RunStoppedError
 from tilewright.simulator.isa.memo import ValueCache
@@ -85,7 +86,8 @@ class Candidates:
     compute of the grid. `space`: the mapspace; `quick`: lower bounds of its families. `kept`:
     addresses of tensors that stay in the elements between Einsums. `data`: operands on which they
     run. `families`: all of them; `infeasible`: number of members of families that do not fit an
-    element, by reason. `known_cycles`: by choice, once they were found.
+    element, by reason. `known`: what equal questions have found; `known_cycles`: by choice, once
+    they were found.
     """
 
     objective: GridObjective
@@ -97,6 +99,7 @@ class Candidates:
     quick: QuickBound
     families: tuple[BoundedFamily, ...]
     infeasible: Counter[str]
+    known: KnownCycles = field(default_factory=KnownCycles)
     known_cycles: dict[GridChoice, int] = field(default_factory=dict)
     _plans: ValueCache = field(init=False, repr=False, compare=False)
     _codes: ValueCache = field(init=False, repr=False, compare=False)
@@ -122,14 +125,15 @@ class Candidates:
         profile = settings.profile(space.grid)
         space = replace(space, costs=line_costs(profile))
         quick = QuickBound(space, flat, profile)
+        known = KnownCycles(CyclesQuestion(flat, space, kept, profile), settings.known)
         families, infeasible = [], Counter[str]()
         data = EinsumData(space.einsum, seed=settings.seed)
-        result = Candidates(objective, settings, flat, space, kept, data, quick, (), infeasible)
-        for family in space.families():
-            try:
-                cycles = quick.cycles(family)
-            except InfeasibleMapping as error:
-                infeasible[error.what] += len(space.members(family))
+        result = Candidates(
+            objective, settings, flat, space, kept, data, quick, (), infeasible, known
+        )  # fmt: skip
+        for family, cycles in known.bounds(space, quick.cycles):
+            if isinstance(cycles, str):
+                infeasible[cycles] += len(space.members(family))
                 continue
             bound = result.value_of(cycles, result.least_energy(family))
             families.append(BoundedFamily(bound, family, quick.words(family)))
@@ -221,6 +225,11 @@ class Candidates:
 
         They are kept in `known_cycles`. Raises what `simulated_value` raises.
         """
+        cycles = self.known.ran(choice, partial(self._simulated_cycles, choice, stop))
+        self.known_cycles[choice] = cycles
+        return cycles
+
+    def _simulated_cycles(self, choice: GridChoice, stop: Stop | None) -> int:
         plan, profile = self.plan(choice), self.quick.profile
         program, cycles = program_of(plan), None
         if self._may_be_proved(choice):
@@ -231,7 +240,6 @@ class Candidates:
         if cycles is None:
             machine.stop = stop
             cycles = machine.cycles()
-        self.known_cycles[choice] = cycles
         return cycles
 
     def _may_be_proved(self, choice: GridChoice) -> bool:
@@ -262,7 +270,10 @@ class Candidates:
 
         They are kept in `known_cycles`. None, and errors, as of `timed_value`.
         """
-        cycles = pattern_cycles(program_of(self.plan(choice)), self.quick.profile).cycles
+        profile = self.quick.profile
+        cycles = self.known.timed(
+            choice, lambda: pattern_cycles(program_of(self.plan(choice)), profile).cycles
+        )  # fmt: skip
         if cycles is not None:
             self.known_cycles[choice] = cycles
         return cycles

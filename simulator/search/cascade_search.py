@@ -201,6 +201,12 @@ class Cascade:
         options = [option for of_einsum in self.options for option in of_einsum]
         return [search for option in options for search in option.searches.values()]
 
+    def save(self) -> None:
+        """Keep the cycles that were found, for searches with equal Einsums."""
+        options = (option for of_einsum in self.options for option in of_einsum)
+        for candidates in {id(o.candidates): o.candidates for o in options}.values():
+            candidates.known.save()
+
     def best_path(
         self, which: Which, *, reshards: bool = True, limit: float = inf
     ) -> OptionPath | None:

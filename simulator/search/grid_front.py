@@ -129,6 +129,7 @@ class GridFrontSearch:
         while walk.heap and not (walk.points and budget.is_late):
             if walk.step() and self.on_progress is not None:
                 self.on_progress(walk.executed, len(walk.points))
+        candidates.known.save()
         if not walk.points:
             raise no_mapping(einsum, walk.reasons)
         points = tuple(map(walk.on_numbers, sorted(walk.points, key=lambda point: point.values)))

@@ -165,7 +165,10 @@ def _search(
     """
     limits = request.limits(len(workload.einsums))
     cascade = cascade_of(arch, workload, request, exchanges=exchanges)
-    path, bound = search_cascade(cascade, limits, on_progress)
+    try:
+        path, bound = search_cascade(cascade, limits, on_progress)
+    finally:
+        cascade.save()
     if path is None:
         raise _infeasible(cascade)
     return cascade, path, bound

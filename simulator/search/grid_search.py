@@ -75,6 +75,7 @@ class GridSearch:
             self._look(search, budget)
         finally:  # an interrupt waits for no run
             search.runs.end()
+            candidates.known.save()
         best = search.best
         if best is None:
             raise no_mapping(einsum, search.reasons + candidates.infeasible)

@@ -18,13 +18,13 @@ from tilewright.dse.report.mapping.roofline import HEIGHT as ROOFLINE_HEIGHT
 from tilewright.dse.report.mapping.roofline import roofline
 from tilewright.dse.report.page import templates
 from tilewright.dse.run.environment import version
-from tilewright.dse.store.code_hash import code_hash
 from tilewright.dse.store.safe_files import write_atomically
 from tilewright.mapper.evaluation.breakdown import breakdown
 from tilewright.mapper.evaluation.breakdown_tables import cost_tables
 from tilewright.mapper.evaluation.notebook import shown_total
 from tilewright.mapper.mapping.mapping_file import dump_mapping
 from tilewright.mapper.mapping.nest_lines import lines_of, nest_text
+from tilewright.simulator.known.code_hash import code_hash
 
 if TYPE_CHECKING:
     from tilewright.arch.spec.architecture import Arch

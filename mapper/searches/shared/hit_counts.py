@@ -17,6 +17,10 @@ STRUCTURES = HitCount()
 """Templates of an Einsum with their steps, without energies, speeds and sizes: of this process."""
 EXECUTIONS = HitCount()
 """Designs whose mappings were to be executed on the machine: of this process."""
+EINSUMS = HitCount()
+"""Einsums on a grid whose mappings were to be bounded: of this process."""
+SIMULATIONS = HitCount()
+"""Programs whose cycles a search on a grid asked for: of this process."""
 
 
 @dataclass(slots=True)

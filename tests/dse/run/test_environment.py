@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from tilewright.dse.run.environment import Keys
-from tilewright.dse.store.code_hash import code_hash
 from tilewright.dse.study.study_loading import load_study
+from tilewright.simulator.known.code_hash import code_hash
 
 HASHES = {"inputs/arch/a.yaml": "aa", "inputs/bert/w.yaml": "bb"}
 POINT = {"size": 4, "kind": "ü"}

@@ -1,0 +1,161 @@
+"""Bounds and cycles of one Einsum's candidates that equal questions have found before.
+
+A program's cycles follow from the Einsum, the components of the grid without their prices, the
+tensors that stay in the elements, and the machine profile. Another design, another worker or
+another run with the same of these need not simulate it again. What was stopped early, or failed, is
+not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final
+
+from tilewright.arch.flattening.flat import FlatArch
+from tilewright.mapper.grid.grid_mapspace import GridChoice, GridFamily, GridMapspace
+from tilewright.mapper.searches.shared.hit_counts import EINSUMS, SIMULATIONS
+from tilewright.mapper.workload.errors import InfeasibleMapping
+from tilewright.simulator.known.code_hash import code_hash
+from tilewright.simulator.known.content_key import NoKeyError, content_key
+from tilewright.simulator.known.content_store import NOTHING_KEPT as NO_STORE
+from tilewright.simulator.known.content_store import ContentStore
+from tilewright.simulator.known.machine_part import machine_part
+from tilewright.simulator.lowering.addresses import LeftTensors
+from tilewright.simulator.profiles.profile import Profile
+
+Bound = float | str
+"""Cycles that no member of a family goes below (a number of any kind), or why it has no member."""
+_RAN, _TIMED = "ran", "timed"
+_UNKNOWN: Final = object()
+
+
+@dataclass(frozen=True, slots=True)
+class CyclesQuestion:
+    """All that decides the cycles of an Einsum's candidates.
+
+    `flat`: path of components to the compute of the grid; `space`: the mapspace; `kept`: addresses
+    of tensors that stay in the elements between Einsums; `profile`: of the machine.
+    """
+
+    flat: FlatArch
+    space: GridMapspace
+    kept: LeftTensors
+    profile: Profile
+
+    @property
+    def key(self) -> str:
+        """A hash of the question; its constraints are left out, as a candidate has none."""
+        space = self.space
+        part = machine_part(self.flat, space.grid.host.name)
+        return content_key(
+            code_hash(), part, space.einsum, space.staying, self.kept, self.profile
+        )  # fmt: skip
+
+
+class KnownCycles:
+    """What is known of the candidates of one question: bounds of families, cycles of choices.
+
+    `question`: None if nothing is kept; `store`: where.
+    """
+
+    def __init__(self, question: CyclesQuestion | None = None, store: ContentStore = NO_STORE):
+        self._store, self._key = store, ""
+        self._new: dict[str, dict[str, int | None]] = {_RAN: {}, _TIMED: {}}
+        self._names: dict[GridFamily, str] = {}
+        self._found: dict[str, Any] = {}
+        if question is None or store.folder is None:
+            return
+        try:
+            self._key = question.key
+        except NoKeyError:
+            return
+        self._bounds_key = content_key(self._key, question.space.constraints)
+        self._found = self._read()
+
+    def _read(self) -> dict[str, Any]:
+        found = self._store.get(self._key)
+        are_there = isinstance(found, dict) and all(
+            isinstance(found.get(how), dict) for how in self._new
+        )
+        return found if are_there else {}
+
+    def bounds(
+        self, space: GridMapspace, bound_of: Callable[[GridFamily], float]
+    ) -> Iterator[tuple[GridFamily, Bound]]:
+        """Yield the families of the mapspace of the question, each with its bound.
+
+        bound_of: gives it where it is not known; raises InfeasibleMapping if no member fits.
+        """
+        if not self._key:
+            yield from ((family, _bound(bound_of, family)) for family in space.families())
+            return
+        EINSUMS.asked += 1
+        families = list(space.families())
+        found = self._store.get(self._bounds_key)
+        bounds = _bounds_in(found, len(families))
+        EINSUMS.shared += bounds is not None
+        if bounds is None:
+            bounds = [_bound(bound_of, family) for family in families]
+            self._store.put(self._bounds_key, {"bounds": [_plain(bound) for bound in bounds]})
+        yield from zip(families, bounds, strict=True)
+
+    def ran(self, choice: GridChoice, simulate: Callable[[], int]) -> int:
+        """Return the cycles of a choice, simulated if they are not known."""
+        cycles = self._cycles(_RAN, choice, simulate)
+        assert cycles is not None
+        return cycles
+
+    def timed(self, choice: GridChoice, by_pattern: Callable[[], int | None]) -> int | None:
+        """Return the cycles that follow from a choice's pattern, None if they do not follow."""
+        return self._cycles(_TIMED, choice, by_pattern)
+
+    def _cycles(self, how: str, choice: GridChoice, find: Callable[[], int | None]) -> int | None:
+        if not self._key:
+            return find()
+        SIMULATIONS.asked += 1
+        name = self._name(choice)
+        found = self._found.get(how, {}).get(name, _UNKNOWN)
+        if isinstance(found, int) or (found is None and how == _TIMED):
+            SIMULATIONS.shared += 1
+            return found
+        cycles = self._new[how][name] = find()
+        return cycles
+
+    def _name(self, choice: GridChoice) -> str:
+        if choice.family not in self._names:
+            self._names[choice.family] = content_key(choice.family)[:20]
+        return f"{self._names[choice.family]} {choice.reduction}"
+
+    def save(self) -> None:
+        """Keep what was found, beside what others have kept meanwhile."""
+        if self._key and any(self._new.values()):
+            there = self._read()
+            merged = {how: {**there.get(how, {}), **new} for how, new in self._new.items()}
+            self._store.put(self._key, merged)
+
+
+def _bound(bound_of: Callable[[GridFamily], float], family: GridFamily) -> Bound:
+    try:
+        return bound_of(family)
+    except InfeasibleMapping as error:
+        return error.what
+
+
+def _plain(bound: object) -> object:
+    return [bound.numerator, bound.denominator] if isinstance(bound, Fraction) else bound
+
+
+def _bounds_in(found: Any, count: int) -> list[Bound] | None:
+    """Return the bounds that an answer of the store has; None if it has not so many."""
+    try:
+        bounds: list[Any] = [
+            Fraction(*each) if isinstance(each, list) else each for each in found["bounds"]
+        ]
+    except (TypeError, KeyError, ValueError, ZeroDivisionError):
+        return None
+    is_right = len(bounds) == count and all(
+        isinstance(b, int | float | Fraction | str) for b in bounds
+    )
+    return bounds if is_right else None
