@@ -1,29 +1,22 @@
 """What a worker process does beside its design: watch the limits, and that it is still wanted.
 
-A thread looks at the clock and the memory. At a limit it interrupts the design; one that does not
-listen (a long compiled loop) ends with its process a quarter of the limit later. A worker whose
-coordinator has been killed ends, too.
+A thread looks at the clock and the memory. At a limit it interrupts the design, as that of a search
+does; one that does not hear it (a long compiled loop, a call that waits) ends with its process a
+quarter of the limit later. A worker whose coordinator has been killed ends, too.
 """
 
 from __future__ import annotations
 
 import os
-import signal
 import threading
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from types import FrameType
+from collections.abc import Callable, Mapping
 
-from tilewright.dse.models.evaluator import (
-    Attempt,
-    DesignLimit,
-    Evaluator,
-    Outcome,
-    attempt,
-)
+from tilewright.dse.models.evaluator import Attempt, Evaluator, Outcome, attempt
 from tilewright.dse.study.design_space import Point
 from tilewright.dse.study.study import DesignLimits
+from tilewright.mapper.searches.budget import resident_bytes
+from tilewright.mapper.searches.limits.watch import interrupted_when
 from tilewright.mapper.searches.shared.hit_counts import KEEPING
 
 _TIME, _MEMORY = 86, 87
@@ -34,7 +27,6 @@ ENDED_BY: Mapping[int, str] = {
 """Exit codes of a worker process that a limit has ended."""
 _LEAVE_TIME = 0.25  # of a limit, until a process that does not listen is ended
 _LEAST_LEAVE = 0.5  # seconds
-_LOOK = 0.02  # seconds between two looks
 _LOOK_FOR_COORDINATOR = 0.5
 
 
@@ -43,61 +35,34 @@ def watched_attempt(evaluator: Evaluator, point: Point, limits: DesignLimits) ->
     if not limits.is_limited:
         return attempt(evaluator, point)
     KEEPING.enabled = limits.memory is None  # what earlier designs left would count
-    start = time.perf_counter()
-    try:
-        with _watch(limits):
-            return attempt(evaluator, point)
-    except DesignLimit as limit:  # it came between the evaluation and the end of the watch
-        outcome = Outcome(reason=str(limit), status="failed")
-    return Attempt(outcome, time.perf_counter() - start)
+    start = time.monotonic()
+
+    def failed(code: int) -> Attempt:
+        outcome = Outcome(reason=ENDED_BY[code], status="failed")
+        return Attempt(outcome, time.monotonic() - start)
+
+    return interrupted_when(
+        _limit_reached(limits, start), lambda: attempt(evaluator, point), failed
+    )
 
 
-@contextmanager
-def _watch(limits: DesignLimits) -> Iterator[None]:
-    """Context manager that interrupts what runs inside at a limit, by DesignLimit."""
-    is_over = threading.Event()
-    reached: list[int] = []
-    listens = threading.current_thread() is threading.main_thread()
+def _limit_reached(limits: DesignLimits, start: float) -> Callable[[], int | None]:
+    """Return a function that tells which limit is reached, and ends the process if asked later."""
+    leave = max(_LEAST_LEAVE, _LEAVE_TIME * (limits.seconds or 0.0))
+    reached: dict[int, float] = {}
 
-    def interrupt(signal_number: int, frame: FrameType | None) -> None:
-        del signal_number, frame
-        if not is_over.is_set():
-            raise DesignLimit(ENDED_BY[reached[0]])
+    def code_reached() -> int | None:
+        now = time.monotonic()
+        if limits.seconds is not None and now - start > limits.seconds:
+            reached.setdefault(_TIME, now)
+        elif limits.memory is not None and resident_bytes() > limits.memory:
+            reached.setdefault(_MEMORY, now)
+        for code, since in reached.items():
+            if now - since > leave:
+                os._exit(code)
+        return next(iter(reached), None)
 
-    def watch() -> None:
-        begin = time.monotonic()
-        while not is_over.wait(_LOOK):
-            code = _limit_reached(limits, time.monotonic() - begin)
-            if code is None:
-                continue
-            reached.append(code)
-            if listens:
-                signal.raise_signal(signal.SIGALRM)
-                leave = max(_LEAST_LEAVE, _LEAVE_TIME * (limits.seconds or 0.0))
-                if is_over.wait(leave):
-                    return
-            os._exit(code)
-
-    former = signal.signal(signal.SIGALRM, interrupt) if listens else None
-    thread = threading.Thread(target=watch, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        is_over.set()
-        thread.join()
-        if former is not None:
-            signal.signal(signal.SIGALRM, former)
-
-
-def _limit_reached(limits: DesignLimits, seconds: float) -> int | None:
-    from tilewright.mapper.searches.budget import resident_bytes
-
-    if limits.seconds is not None and seconds > limits.seconds:
-        return _TIME
-    if limits.memory is not None and resident_bytes() > limits.memory:
-        return _MEMORY
-    return None
+    return code_reached
 
 
 def end_with(coordinator: int) -> None:

@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple, Protocol
 
 from tilewright.arch.errors import TilewrightError
 from tilewright.dse.study.design_space import Point
+from tilewright.mapper.searches.limits.watch import Interruption
 from tilewright.mapper.searches.search_errors import MemoryUsedUp
 from tilewright.mapper.searches.shared.hit_counts import (
     EINSUMS,
@@ -87,10 +88,6 @@ def asking_for_details(evaluator: Evaluator, point: Point) -> Point:
     return {**point, DETAILED: True} if getattr(evaluator, "leaves_out_details", False) else point
 
 
-class DesignLimit(BaseException):
-    """A design reached a limit of the study while it was evaluated; the text says which."""
-
-
 class Sharing(NamedTuple):
     """How much of the work on some designs was done once for several of them.
 
@@ -140,14 +137,14 @@ def attempt(evaluator: Evaluator, point: Point) -> Attempt:
 
     A TilewrightError gives the status infeasible, lack of memory or time failed, any other
     exception (a defect, also one that would end the process) error; a metric that is infinite or
-    NaN gives infeasible. KeyboardInterrupt passes.
+    NaN gives infeasible. KeyboardInterrupt passes, and so does the end of a limit.
     """
     start, before = time.perf_counter(), _hits()
     try:
         outcome = _checked(evaluator.evaluate(point))
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Interruption):
         raise
-    except (MemoryUsedUp, MemoryError, DesignLimit) as error:  # says nothing about the design
+    except (MemoryUsedUp, MemoryError) as error:  # says nothing about the design
         outcome = Outcome(reason=_failure(error), status="failed")
     except TilewrightError as error:
         outcome = Outcome(reason=_words(error), status="infeasible")

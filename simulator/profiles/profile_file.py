@@ -270,7 +270,7 @@ def _operations(document: Document, sources: dict[str, str]) -> Mapping[str, Ope
             _cycles(row.get("cycles"), where),
             rational("reduction", row.get("reduction"), where),
         )
-        for name in row.get("names", ()):
+        for name in _names(row.get("names", ()), where):
             if name not in OPERATIONS:
                 raise _unknown(str(name), list(OPERATIONS), where)
             timings[name] = timing
@@ -283,6 +283,12 @@ def _operations(document: Document, sources: dict[str, str]) -> Mapping[str, Ope
             value=", ".join(missing),
         )
     return MappingProxyType(timings)
+
+
+def _names(value: object, where: Where | None) -> list[str]:
+    if not isinstance(value, list | tuple) or not all(isinstance(name, str) for name in value):
+        raise ProfileError("names needs a list of operations", where=where, value=value)
+    return list(value)
 
 
 def _cycles(value: object, where: Where | None) -> tuple[Fraction, Fraction, Fraction]:

@@ -8,6 +8,7 @@ search was doing is lost then, so what it found before must have been kept elsew
 from __future__ import annotations
 
 import ctypes
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -43,7 +44,7 @@ def interrupted_when(
 
     `reached`: asked in another thread, some fifty times a second; once it returns something, this
     is why `action` is interrupted, and given to `instead`. Long calls of machine code are
-    interrupted when they return.
+    interrupted when they return; until then `reached` is asked again, three times a second.
     """
     watch: _Watch[R] = _Watch(reached)
     try:
@@ -70,6 +71,7 @@ class _Watch(Generic[R]):
         self.reason: R | None = None
 
     def start(self) -> None:
+        _silence_lost()
         self._thread.start()
 
     def end(self) -> None:
@@ -87,7 +89,8 @@ class _Watch(Generic[R]):
     def _look(self) -> None:
         pause = LOOK
         while not self._over.wait(pause):
-            self.reason = self.reason or self._reached()
+            reason = self._reached()  # also of one that did not hear: it may know what to do
+            self.reason = self.reason or reason
             if self.reason is not None:
                 _raise_in(self._searching, self.interruption)
                 pause = _ONCE_MORE
@@ -97,6 +100,19 @@ def _raise_in(thread: int, exception: type[BaseException] | None) -> None:
     """Raise an exception in another thread at its next step; None: take back what is pending."""
     raised = None if exception is None else ctypes.py_object(exception)
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), raised)
+
+
+def _silence_lost() -> None:
+    """Have nothing printed of an interruption that a callback or a finalizer gets: it is repeated."""
+    former = sys.unraisablehook
+    if former.__module__ == __name__:
+        return
+
+    def hook(lost: sys.UnraisableHookArgs) -> None:
+        if not issubclass(lost.exc_type, Interruption):
+            former(lost)
+
+    sys.unraisablehook = hook
 
 
 def limits_reached(budget: Budget, seconds: float | None) -> Callable[[], EndReason | None]:

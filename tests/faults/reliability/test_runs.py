@@ -120,9 +120,10 @@ class Slow:
     """Takes its time where x is 1, without listening where x is 2; needs memory where x is 3."""
 
     def evaluate(self, point):
+        end = time.monotonic() + (30 if point["x"] == 1 else 0)
+        while time.monotonic() < end:
+            sum(range(100))
         if point["x"] == 2:
-            signal.signal(signal.SIGALRM, signal.SIG_IGN)
-        if point["x"] in (1, 2):
             time.sleep(30)
         block = b"x" * (400_000_000 if point["x"] == 3 else 1)
         time.sleep(0.3 if point["x"] == 3 else 0)

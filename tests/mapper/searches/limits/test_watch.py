@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -78,6 +80,23 @@ def test_an_interruption_that_is_not_heard_is_repeated(monkeypatch: pytest.Monke
     with soon(monkeypatch):
         assert interrupted_when(after(0.01), deaf, str.upper) == "LATE"
     assert len(heard) == 3
+
+
+def test_an_interruption_that_a_callback_gets_is_not_printed(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """What Python cannot raise there is lost, and comes again."""
+    monkeypatch.setattr(sys, "unraisablehook", sys.__unraisablehook__)
+    callback = ctypes.CFUNCTYPE(None)(lambda: sum(range(20_000)))
+
+    def in_callbacks() -> str:
+        while True:
+            callback()
+
+    with soon(monkeypatch):
+        for _ in range(3):
+            assert interrupted_when(after(0.01), in_callbacks, str.upper) == "LATE"
+    assert capfd.readouterr().err == ""
 
 
 def test_only_the_outer_call_hears_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
