@@ -157,8 +157,9 @@ def run_study(  # noqa: PLR0913, PLR0917 (one per option)
 @click.option("--trials", type=click.IntRange(min=1), default=None,
               help="Extend the run to so many trials in all.")  # fmt: skip
 @click.option("--add", "settings", metavar="KEY=VALUE", multiple=True,
-              help="Go on with another sampler (search.sampler=tpe), or more values of a knob"
-              " (space.arch.Buffer.size.pow2='[2**10, 2**16]'). May be repeated.")  # fmt: skip
+              help="Go on with another sampler (search.sampler=tpe), or more values of a knob,"
+              " the old ones among them (space.arch.Buffer.size.pow2='[2**10, 2**16]'). May be"
+              " repeated.")  # fmt: skip
 @click.option("--retry", is_flag=True, help="Evaluate again what failed for want of memory, time"
               " or a worker, or hit a defect.")  # fmt: skip
 @json_option()

@@ -145,7 +145,9 @@ def _checked_study(run: RunDirectory, changed: Any, trials: Sequence[Trial]) -> 
             f"the run cannot go on so: {error.what}",
             where=Where("--add", path=error.where.path if error.where else ""),
             value=error.value,
-            instead=error.instead,
+            instead=f"{error.instead}, and the values before: new ones take the place of all old"
+            if "no such value" in error.what
+            else error.instead,
         ) from None
     finally:
         draft.unlink(missing_ok=True)
