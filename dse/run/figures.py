@@ -22,6 +22,8 @@ Sign = Literal["<=", ">="]
 BASE = "base"
 _COMPARISON = re.compile(r"<=|>=|==|!=|<|>")
 _KINDS = {"J": "energy", "s": "time", "m²": "area", "W": "power", "bit": "bits"}
+_POWER = re.compile(r"(?:(?<![\w.])[A-Za-z_][\w.]*|\))\s*\*\*\s*(\d+(?:\.\d*)?(?:[eE][+-]?\d+)?)")
+_MOST_POWER = 16
 _PLAIN = re.compile(r"[A-Za-z_]\w*(\.\w+)*")
 
 
@@ -104,6 +106,28 @@ def check_names(text: str, known: Iterable[str], where: Where | None = None) -> 
                 instead=did_you_mean(name, known_names) or f"one of {', '.join(known_names)}",
             )
     return free
+
+
+def check_figure(text: str, known: Iterable[str], where: Where | None = None) -> None:
+    """Check an objective, or both sides of a limit: it is of a metric, with exponents in reason.
+
+    Raises SpecError, at `where`, for those, and as `check_names`.
+    """
+    for power in _POWER.findall(text):
+        if float(power) > _MOST_POWER:
+            raise SpecError(
+                f"an exponent is at most {_MOST_POWER}: above, figures become 0 or infinite",
+                where=where,
+                value=text,
+            )
+    sides = _COMPARISON.split(text)
+    if not [name for side in sides for name in check_names(side, known, where)]:
+        raise SpecError(
+            "this is of no metric: it is the same for every design",
+            where=where,
+            value=text,
+            instead=f"an expression over {', '.join(sorted(known))}",
+        )
 
 
 def uses_base(text: str) -> bool:

@@ -17,6 +17,7 @@ from tilewright.dse.models.evaluators import BOUNDED, LAYOUT_MODELS, METRICS
 from tilewright.dse.run.figures import (
     BASE,
     Constraint,
+    check_figure,
     check_names,
     is_plain_name,
     parse_constraint,
@@ -261,8 +262,7 @@ class StudyReader:
             place = self._where("constraints", position)
             if item.limit is not None and item.metric is None:
                 constraint = parse_constraint(item.limit, place)
-                for side in (constraint.left, constraint.right):
-                    check_names(side, known, place)
+                check_figure(item.limit, known, place)
                 yield constraint
                 continue
             if item.metric is None or item.limit is not None:
@@ -308,7 +308,7 @@ class StudyReader:
                 value=name,
                 instead=did_you_mean(name, known) or f"one of {', '.join(known)}",
             )
-        check_names(name, known, where)
+        check_figure(name, known, where)
 
     def _migration(self, file: StudyFile, sampler: str, each: int) -> int:
         """Return the designs that an island tries between two exchanges; 0 without islands.

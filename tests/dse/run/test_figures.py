@@ -6,6 +6,7 @@ import pytest
 
 from tilewright.arch.errors import SpecError
 from tilewright.dse.run.figures import (
+    check_figure,
     check_names,
     is_plain_name,
     names_of,
@@ -31,6 +32,26 @@ METRICS = {"energy": 2.0, "latency": 3.0, "usage.Buffer": 0.5, "bert.energy": 1.
 def test_a_limit_says_by_how_much_it_is_exceeded(text, excess):
     names = names_of(METRICS, {"energy": 4.0})
     assert parse_constraint(text).excess(names) == pytest.approx(excess)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("energy ** 1e9", "at most 16"),
+        ("(energy * latency)**17 <= 1", "at most 16"),
+        ("log(0)", "of no metric"),
+        ("1 <= 2", "of no metric"),
+        ("energy <= watts", "no metric watts"),
+    ],
+)
+def test_what_is_the_same_for_every_design_is_no_figure(text, words):
+    with pytest.raises(SpecError, match=words):
+        check_figure(text, ("energy", "latency"))
+
+
+@pytest.mark.parametrize("text", ["energy", "latency <= 2**20", "energy**16 / latency <= 1e6**20"])
+def test_figures_with_numbers_of_all_kinds(text):
+    check_figure(text, ("energy", "latency"))
 
 
 @pytest.mark.parametrize("text", ["energy < 1", "energy == 1", "energy", "0 <= energy <= 1"])
