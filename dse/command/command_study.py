@@ -224,7 +224,8 @@ def report_command(directory: Path, as_json: bool) -> None:
     from tilewright.dse.study.study_loading import load_stored_study
 
     run = RunDirectory.open(directory)
-    path = write_report(run, load_stored_study(directory / SPEC), run.trials())
+    spec = load_stored_study(directory / SPEC)
+    path = write_report(run, spec, run.trials(spec))
     if as_json:
         emit({"report": str(path)})
     else:

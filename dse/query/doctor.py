@@ -13,7 +13,8 @@ from pathlib import Path
 
 from tilewright.arch.errors import TilewrightError
 from tilewright.dse.report.sharing import sharing_of, sharing_text
-from tilewright.dse.run.rundir import TIMES, RunDirectory
+from tilewright.dse.run.rundir import SPEC, TIMES, RunDirectory
+from tilewright.dse.study.study_loading import load_stored_study
 
 _NEEDED = ("numpy", "scipy", "numba", "optuna", "joblib", "networkx", "pydantic", "pyyaml")
 _OPTIONAL = ("pandas", "polars", "pyarrow", "dask", "cmaes")
@@ -48,7 +49,8 @@ def examine_run(directory: Path) -> Iterator[Finding]:
     """Yield what is found of a run directory: its record, its inputs, its state."""
     try:
         run = RunDirectory.open(directory)
-        environment, trials = run.environment(), run.trials()
+        environment = run.environment()
+        trials = run.trials(load_stored_study(run.path / SPEC))
     except (TilewrightError, OSError) as error:
         yield Finding(str(directory), str(error), False)
         return

@@ -312,6 +312,6 @@ def open_run(directory: Path | str) -> RunTrials:
     Raises RunError if there is none, SpecError for a damaged file.
     """
     run = RunDirectory.open(Path(directory))
-    trials = tuple(run.trials())
     spec = load_stored_study(run.path / SPEC)
+    trials = tuple(run.trials(spec))
     return RunTrials(run, spec, trials, trials, run.seconds())

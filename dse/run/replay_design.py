@@ -91,7 +91,7 @@ def replay_design(
     if not isinstance(evaluator, SimulatedEvaluator):
         raise RunError(f"the study in {directory} is {spec.model}: nothing was simulated")
     changes = changes or {}
-    trials = run.trials()
+    trials = run.trials(spec)
     trial = _chosen(trials, number, front_of(trials, spec.objectives))
     if trial.status not in ("feasible", "violates") and not changes:
         raise RunError(f"trial {trial.number} cannot be built: {trial.reason}")

@@ -22,10 +22,12 @@ from tilewright.dse.store.safe_files import (
     write_atomically,
 )
 from tilewright.dse.store.trial_line import line_of, trial_of
+from tilewright.dse.study.study import StudySpec
 
 TRIALS, TIMES, FRONT = "trials.jsonl", "times.jsonl", "front.json"
 SPEC, ENVIRONMENT, REPORT, DETAILS = "spec.resolved.yaml", "env.json", "report.html", "details"
 INPUTS = "inputs"
+_WITH_METRICS = ("feasible", "violates")
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,12 +160,13 @@ class RunDirectory:
             if path.name not in file_names:
                 path.unlink()
 
-    def trials(self) -> list[Trial]:
+    def trials(self, spec: StudySpec | None = None) -> list[Trial]:
         """Return the trials of all complete lines of trials.jsonl, in order.
 
-        An unfinished last line is left out. Raises SpecError for a damaged line or a wrong number.
+        An unfinished last line is left out. `spec`: the study, if they shall be checked to be of
+        it. Raises SpecError for a damaged line, a wrong number, or a trial of another study.
         """
-        return [trial for trial, _ in _read_trials(self.path / TRIALS)]
+        return [trial for trial, _ in _read_trials(self.path / TRIALS, spec)]
 
     def seconds(self) -> dict[int, float]:
         """Return the seconds of each evaluation by trial number; damaged lines are left out."""
@@ -177,12 +180,12 @@ class RunDirectory:
                 continue
         return seconds
 
-    def repair(self) -> list[Trial]:
+    def repair(self, spec: StudySpec | None = None) -> list[Trial]:
         """Truncate trials.jsonl to whole batches, after a crash; return the trials that stay.
 
-        Raises SpecError for a damaged line.
+        Raises SpecError as `trials`.
         """
-        recorded = _read_trials(self.path / TRIALS)
+        recorded = _read_trials(self.path / TRIALS, spec)
         good, end, start = 0, 0, 0
         while start < len(recorded):
             size = recorded[start][0].batch_size
@@ -257,10 +260,11 @@ class TrialLog:
         self.close()
 
 
-def _read_trials(path: Path) -> list[tuple[Trial, int]]:
+def _read_trials(path: Path, spec: StudySpec | None) -> list[tuple[Trial, int]]:
     """Return each trial with the offset behind its line; a torn last line is left out.
 
-    Raises SpecError for a damaged line, or a number that does not count up.
+    Raises SpecError for a damaged line, a number that does not count up, or a trial of another
+    study.
     """
     recorded: list[tuple[Trial, int]] = []
     offset = 0
@@ -269,6 +273,8 @@ def _read_trials(path: Path) -> list[tuple[Trial, int]]:
         offset += len(line) + 1
         try:
             trial = trial_of(line.decode())
+            if spec is not None:
+                _check_of_study(trial, spec)
         except (ValueError, TypeError) as error:
             raise SpecError(
                 f"a line of {TRIALS} is damaged: {error}",
@@ -284,6 +290,17 @@ def _read_trials(path: Path) -> list[tuple[Trial, int]]:
             )
         recorded.append((trial, offset))
     return recorded
+
+
+def _check_of_study(trial: Trial, spec: StudySpec) -> None:
+    """Raise ValueError if a trial has other knobs, values or objectives than the study."""
+    try:
+        spec.space.choice(trial.point)
+    except SpecError as error:
+        raise ValueError(f"{error.what}; it is of another study") from None
+    missing = [each.metric for each in spec.objectives if each.metric not in trial.metrics]
+    if missing and trial.status in _WITH_METRICS:
+        raise ValueError(f"it has no {missing[0]}; it is of another study")
 
 
 def _lock(file: IO[bytes], path: Path) -> None:

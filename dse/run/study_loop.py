@@ -170,7 +170,7 @@ class _Search:
     def begin(self) -> list[Trial]:
         """Return the trials that the run has, after telling them to the sampler."""
         spec = self._setting.spec
-        trials = self._run.repair()
+        trials = self._run.repair(spec)
         base = base_of(spec, trials)
         self._known = {**self._setting.known, **self.pending.read()}
         self._sampler.replay(trials, [result_of(trial, spec, base) for trial in trials])

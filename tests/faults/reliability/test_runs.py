@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -283,6 +284,32 @@ def test_11_a_damaged_line_has_its_place(toy, tmp_path):
         ) as caught:
             RunDirectory.open(tmp_path / "run").trials()
         assert "head -n 3" in str(caught.value), name
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "words"),
+    [
+        ("point", lambda point: {**point, "arch.Buffer.size": 8}, "a design gives every knob"),
+        ("point", lambda point: dict.fromkeys(point, 77), "no such value in the space"),
+        ("point", lambda point: {}, "missing: arch"),
+        ("metrics", lambda metrics: {"area": 1.0}, "it has no "),
+    ],
+)
+def test_11_a_trial_of_another_study_has_its_place(toy, tmp_path, name, change, words):
+    """A trial whose knobs, values or metrics are none of its study, as after another study's file
+    was put there, ends in one message with file, line and what to do, whatever reads the run."""
+    run_here(toy, tmp_path, {"search.trials": 8})
+    lines = log_of(tmp_path).decode().splitlines()
+    trial = trial_of(lines[3])
+    assert trial.status == "feasible"
+    lines[3] = line_of(replace(trial, **{name: change(getattr(trial, name))}))
+    (tmp_path / "run/trials.jsonl").write_text("\n".join(lines) + "\n")
+    for command in (("resume",), ("report",), ("show",), ("doctor",), ("query", "energy > 0")):
+        verb, *rest = command
+        done = run("study", verb, tmp_path / "run", *rest, *(["3"] if verb == "show" else []))
+        assert done.exit_code == 2, done.output
+        assert words in done.output
+        assert "trials.jsonl:4" in done.output
 
 
 @pytest.mark.parametrize("text", ["[]", "{}", '{"spec": 1}', "{", '{"spec": {}, "files": []}',
