@@ -216,7 +216,7 @@ def _waterfall(changes: list[Change]) -> list[str]:
     largest = max(abs(change.difference) for change in changes)
     rows: list[list[str]] = []
     for change in changes[:_MOST_ROWS]:
-        bar = "█" * max(1, round(16 * abs(change.difference) / largest)) if largest else ""
+        bar = "█" * max(1, round(abs(change.difference) / largest * 16)) if largest else ""
         values = (quantity(value, change.metric) for value in (change.before, change.after))
         amount = _signed(change.difference, change.metric)
         rows.append([f"  {change.part}", amount, " → ".join(values), bar])

@@ -142,7 +142,12 @@ def _changed(trial: Trial, reference: Trial) -> list[str]:
 
 
 def _ratio(values: np.ndarray[tuple[int], np.dtype[np.float64]], groups: Sequence[int]) -> float:
-    spread = float(values.var()) if values.size else 0.0
+    if not values.size:
+        return 0.0
+    scaled = values.astype(np.float64)
+    _, exponent = np.frexp(np.abs(scaled).max())
+    values = np.ldexp(scaled, -exponent)  # below 1, so that no square is infinite; exact
+    spread = float(values.var())
     if spread == 0.0 or len(set(groups)) < _LEAST_VALUES:
         return 0.0
     of_group = np.array(groups)

@@ -46,6 +46,12 @@ def test_a_knob_with_little_effect_is_named():
     assert found["Better than the reference"].level == "good"
 
 
+def test_the_largest_figures_have_shares_too():
+    """Where the square of a figure would be infinite."""
+    trials = grid(lambda size, lanes: 1e307 * (10 - lanes))
+    assert importance(SPEC, trials) == {"energy": [0.0, 1.0]}
+
+
 def test_the_smallest_change_keeps_the_gain():
     trials = grid(lambda size, lanes: 100.0 - 30 * lanes - size)
     (change,) = smallest_changes(SPEC, trials)
