@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from errno import ENOMEM
 from typing import Final
 
+_NO_MEMORY = re.compile("failed to map segment|[Cc]annot allocate memory|can't start new thread")
 _NOT_GIVEN = object()
 _LONGEST = 1200  # a name of ten thousand characters is not read to its end
 
@@ -118,3 +121,17 @@ class ExpressionError(SpecError):
 
 def _shorten(text: str, limit: int = 120) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def lacks_memory(error: BaseException | None) -> bool:
+    """Return whether an error, or one that it came from, says that the system has no memory left.
+
+    A library that cannot be loaded, or a thread that cannot be started, says so in its text only.
+    """
+    while error is not None:
+        if isinstance(error, MemoryError) or getattr(error, "errno", None) == ENOMEM:
+            return True
+        if type(error) in (OSError, ImportError, RuntimeError) and _NO_MEMORY.search(str(error)):
+            return True
+        error = error.__cause__ or error.__context__
+    return False

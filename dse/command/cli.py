@@ -10,6 +10,7 @@ from typing import NoReturn
 
 import click
 
+from tilewright.arch.errors import lacks_memory
 from tilewright.dse.command.command_layout import layout_command
 from tilewright.dse.command.command_mapspace import mapspace_command
 from tilewright.dse.command.command_model import evaluate_command, map_command
@@ -127,14 +128,8 @@ def main() -> NoReturn:
             with suppress(OSError):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
         sys.exit(0)
-    except OSError as error:  # of our own output: /dev/full, a closed descriptor
-        _end_of_output(error)
-    except MemoryError:
-        say("error: this needs more memory than the system gives to this process")
-        sys.exit(4)
     except Exception as error:
-        _report_defect(error)
-        sys.exit(1)
+        _end_with(error)
     ignore_from_now_on()  # nothing is left but the end of the interpreter,
     gc.freeze()  # which need not look for cycles: a fifth of a short command
     sys.exit(code if isinstance(code, int) else 0)
@@ -148,6 +143,17 @@ def _open_streams() -> None:
         except OSError:
             os.open(os.devnull, os.O_RDWR)  # the lowest free number, which is this one
             setattr(sys, name, os.fdopen(number, "w" if number else "r", closefd=False))
+
+
+def _end_with(error: Exception) -> NoReturn:
+    """Say what went wrong outside of the user's files, and exit."""
+    if lacks_memory(error):
+        say("error: this needs more memory than the system gives to this process")
+        sys.exit(4)
+    if isinstance(error, OSError):  # of our own output: /dev/full, a closed descriptor
+        _end_of_output(error)
+    _report_defect(error)
+    sys.exit(1)
 
 
 def _end_of_output(error: OSError) -> NoReturn:

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import click
 
-from tilewright.arch.errors import SpecError, TilewrightError, Where
+from tilewright.arch.errors import SpecError, TilewrightError, Where, lacks_memory
 
 F = TypeVar("F", bound=Callable[..., object])
 Setting = bool | int | float | str
@@ -149,6 +149,8 @@ class Commands(click.Group):
         except BrokenPipeError as error:
             raise OutputClosed from error  # click would end with exit code 1
         except OSError as error:
+            if lacks_memory(error):
+                raise MemoryError from error
             say(f"error: {os_error_text(error)}")
             context.exit(exit_code_of(error))
 

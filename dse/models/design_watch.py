@@ -53,10 +53,10 @@ def _limit_reached(limits: DesignLimits, start: float) -> Callable[[], int | Non
 
     def code_reached() -> int | None:
         now = time.monotonic()
-        if limits.seconds is not None and now - start > limits.seconds:
-            reached.setdefault(_TIME, now)
-        elif limits.memory is not None and resident_bytes() > limits.memory:
+        if limits.memory is not None and resident_bytes() > limits.memory:
             reached.setdefault(_MEMORY, now)
+        elif limits.seconds is not None and now - start > limits.seconds:
+            reached.setdefault(_TIME, now)
         for code, since in reached.items():
             if now - since > leave:
                 os._exit(code)

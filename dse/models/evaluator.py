@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple, Protocol
 
-from tilewright.arch.errors import TilewrightError
+from tilewright.arch.errors import TilewrightError, lacks_memory
 from tilewright.dse.study.design_space import Point
 from tilewright.mapper.searches.limits.watch import Interruption
 from tilewright.mapper.searches.search_errors import MemoryUsedUp
@@ -145,11 +145,11 @@ def attempt(evaluator: Evaluator, point: Point) -> Attempt:
     except (KeyboardInterrupt, Interruption):
         raise
     except (MemoryUsedUp, MemoryError) as error:  # says nothing about the design
-        outcome = Outcome(reason=_failure(error), status="failed")
+        outcome = _failed(error)
     except TilewrightError as error:
         outcome = Outcome(reason=_words(error), status="infeasible")
     except BaseException as error:  # a defect of a model must not cost the user a night of trials
-        outcome = Outcome(reason=_defect(error), status="error")
+        outcome = _failed(error) if lacks_memory(error) else _defect(error)
     hits = (after - former for after, former in zip(_hits(), before, strict=True))
     return Attempt(outcome, time.perf_counter() - start, Sharing(0, 0, *hits))
 
@@ -193,10 +193,11 @@ def _number(value: object) -> float:
         return math.nan
 
 
-def _failure(error: BaseException) -> str:
-    if isinstance(error, MemoryError):
-        return "out of memory: the evaluation needs more than the system gives to this process"
-    return _words(error)
+def _failed(error: BaseException) -> Outcome:
+    reason = "out of memory: the evaluation needs more than the system gives to this process"
+    return Outcome(
+        reason=_words(error) if isinstance(error, MemoryUsedUp) else reason, status="failed"
+    )
 
 
 def _words(error: BaseException) -> str:
@@ -211,12 +212,13 @@ def _plain(text: str) -> str:
     return text[:_LONGEST_REASON].encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def _defect(error: BaseException) -> str:
+def _defect(error: BaseException) -> Outcome:
     import traceback
 
     last = traceback.extract_tb(error.__traceback__)[-1]
     place = f"{last.filename.rsplit('/', 1)[-1]}:{last.lineno}"
-    return f"internal error: {type(error).__name__}: {_words(error)} ({_plain(place)})"
+    reason = f"internal error: {type(error).__name__}: {_words(error)} ({_plain(place)})"
+    return Outcome(reason=reason, status="error")
 
 
 Note = Callable[[int, int], None]

@@ -11,6 +11,7 @@ of a program that needs it; `use` calls it from there.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
@@ -27,12 +28,12 @@ from tilewright.simulator.engine.engine_entries import CONSTANTS
 F = TypeVar("F", bound=Callable[..., object])
 
 OPTIONS: Final[dict[str, Any]] = {
-    "cache": True,
     "_nrt": False,
     "no_cfunc_wrapper": True,
     "error_model": "numpy",
 }
 ADDRESS: Final = (1 << 48) - 1
+UNJITTED: Final = bool(cast(Any, numba).config.DISABLE_JIT)
 
 
 def kernel(function: F) -> F:
@@ -69,7 +70,11 @@ def part_kernel(function: F) -> F:
 
 def _compiled(function: F, **options: Any) -> F:
     compiler: Any = numba.njit
-    return cast(F, compiler(**OPTIONS, **options)(function))
+    compiled = compiler(**OPTIONS, **options)(function)
+    if not UNJITTED:
+        with suppress(RuntimeError):  # no folder can be written: it is compiled in each process
+            compiled.enable_caching()
+    return cast(F, compiled)
 
 
 @inline_kernel
@@ -111,7 +116,6 @@ FeatureArguments = tuple[int, int, int, int]
 """What an entry kernel works on, as its docstring says; unused places are 0."""
 Entry = Callable[[Table, Memory, FeatureArguments], Word]
 
-UNJITTED: Final = bool(cast(Any, numba).config.DISABLE_JIT)
 _types: Any = types  # numba's classes have no annotations
 ARGUMENTS: Final = (
     _types.Array(types.int64, 1, "C"),

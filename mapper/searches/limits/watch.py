@@ -79,7 +79,8 @@ class _Watch(Generic[R]):
         while True:
             try:
                 self._over.set()
-                self._thread.join()
+                if self._thread.ident is not None:  # else the system had no thread for it
+                    self._thread.join()
                 if self.reason is not None:
                     _raise_in(self._searching, None)
             except self.interruption:
@@ -103,7 +104,7 @@ def _raise_in(thread: int, exception: type[BaseException] | None) -> None:
 
 
 def _silence_lost() -> None:
-    """Have nothing printed of an interruption that a callback or a finalizer gets: it is repeated."""
+    """Print nothing of an interruption that a callback or a finalizer gets: it is repeated."""
     former = sys.unraisablehook
     if former.__module__ == __name__:
         return

@@ -76,6 +76,19 @@ def test_03_no_place_for_machine_code(monkeypatch, tmp_path):
     compiled._keep(kernel, compiled.ObjectCode("none", b""))
 
 
+def test_03_no_place_for_kernels_of_the_engine(monkeypatch):
+    """The engine's kernels are compiled in each process then."""
+    from numba.core import caching
+
+    from tilewright.simulator.engine.jit import kernel
+
+    def add(first, second):
+        return first + second
+
+    monkeypatch.setattr(caching.CompileResultCacheImpl, "_locator_classes", [])
+    assert kernel(add)(2, 3) == 5
+
+
 def test_04_lack_of_memory_is_not_recorded_for_good(toy, tmp_path):
     """A design for which memory, time or a worker is missing gets the status `failed` with the
     reason, not an internal error; `study resume DIR --retry` evaluates it again. If all of a batch
@@ -107,6 +120,16 @@ def test_04_lack_of_memory_is_not_recorded_for_good(toy, tmp_path):
         run_here(toy, tmp_path / "none", None, Never())
     assert caught.value.exit_code == 4
     assert log_of(tmp_path / "none") == b""
+
+    class Unloadable(toy.ToyModel):
+        def evaluate(self, point):
+            try:
+                raise OSError("libllvmlite.so: failed to map segment from shared object")
+            except OSError as error:
+                raise OSError("Could not find/load shared object file") from error
+
+    with pytest.raises(EnvironmentFailed, match="out of memory"):
+        run_here(toy, tmp_path / "unloadable", None, Unloadable())
 
     class TooLarge(toy.ToyModel):
         def evaluate(self, point):

@@ -13,6 +13,7 @@ from math import inf
 import numpy as np
 import pytest
 
+from tilewright.arch.errors import lacks_memory
 from tilewright.mapper.searches.budget import STOP_REQUESTED, Budget, EndReason, resident_bytes
 from tilewright.mapper.searches.limits import watch
 from tilewright.mapper.searches.limits.watch import (
@@ -63,6 +64,18 @@ def test_what_ends_in_time_is_returned_and_errors_pass() -> None:
     with pytest.raises(KeyError):
         interrupted_when(lambda: None, lambda: {}["x"], lambda _: 4)
     assert not [t for t in threading.enumerate() if "_look" in t.name]
+
+
+def test_where_the_system_has_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the system says reaches the caller, who can tell it from a defect."""
+
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    with pytest.raises(RuntimeError) as caught:
+        interrupted_when(lambda: None, lambda: 3, lambda _: 4)
+    assert lacks_memory(caught.value)
 
 
 def test_an_interruption_that_is_not_heard_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
