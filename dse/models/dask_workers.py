@@ -11,10 +11,10 @@ import logging
 import lzma
 import pickle
 import time
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from importlib import import_module
-from itertools import islice
 from types import TracebackType
 from typing import Any
 
@@ -33,6 +33,8 @@ from tilewright.dse.study.design_space import Point
 from tilewright.dse.study.study import NO_LIMITS, DesignLimits
 
 WINDOW = 3  # tasks at the cluster for each of its threads
+_GROWTH = 1.0  # seconds after which the workers are counted again: some may have come, some gone
+_POLL = 0.005  # seconds between looks for an answer
 _PATIENCE = 60.0  # seconds without a scheduler until the run ends
 DASK = "dask"
 _PREFIX = "dask://"
@@ -103,26 +105,29 @@ class DaskWorkers(AbstractContextManager["DaskWorkers"]):
 
         numbers: of the designs that are tried, among `points`.
         """
-        ahead = iter(numbers)
+        ahead = deque(numbers)
         position: dict[str, int] = {}
         waiting = _distributed().as_completed(loop=self._client.loop)
-
-        def submit(count: int) -> None:
-            for number in islice(ahead, count):
-                future = self._client.submit(
-                    _packed_attempt, self._evaluator, points[number], self._limits, pure=False
-                )
-                position[future.key] = number
-                waiting.add(future)
-
+        room, asked = 0, -_GROWTH
         try:
-            submit(WINDOW * max(1, self._threads()))
-            for future in waiting:
+            while ahead or position:
+                if ahead and time.monotonic() - asked > _GROWTH:
+                    room, asked = WINDOW * max(1, self._threads()), time.monotonic()
+                while ahead and len(position) < room:
+                    number = ahead.popleft()
+                    future = self._client.submit(
+                        _packed_attempt, self._evaluator, points[number], self._limits, pure=False
+                    )
+                    position[future.key] = number
+                    waiting.add(future)
+                if not waiting.has_ready():
+                    time.sleep(_POLL)
+                    continue
+                future = next(waiting)
                 attempt = _attempt_of(future)
                 if attempt is None:
                     return
-                yield position[future.key], attempt
-                submit(1)
+                yield position.pop(future.key), attempt
         except _lost_errors():
             return
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import lzma
 import os
 import pickle
@@ -19,7 +20,7 @@ import pytest
 from tilewright.arch.errors import TilewrightError
 from tilewright.dse.command.shipped import studies_folder
 from tilewright.dse.islands.rounds import ISLANDS
-from tilewright.dse.models.dask_workers import _packed_attempt, check_executor
+from tilewright.dse.models.dask_workers import WINDOW, _packed_attempt, check_executor
 from tilewright.dse.models.evaluators import make_evaluator
 from tilewright.dse.run.rundir import TRIALS
 from tilewright.dse.run.runner import Execution, start_study
@@ -31,11 +32,12 @@ HERE = Path(__file__).resolve().parent
 class Cluster:
     """A scheduler and workers as processes of this machine.
 
-    `patience`: how long the scheduler waits for a word of a worker until it gives it up.
+    `patience`: how long the scheduler waits for a word of a worker until it gives it up; `count`:
+    workers at the start.
     """
 
-    def __init__(self, folder, patience):
-        self._patience = patience
+    def __init__(self, folder, patience, count=2):
+        self._patience, self._count = patience, count
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.address = f"127.0.0.1:{probe.getsockname()[1]}"
@@ -43,7 +45,7 @@ class Cluster:
         self.start()
 
     def start(self):
-        """Start a scheduler, and two workers once it listens."""
+        """Start a scheduler, and the workers once it listens."""
         host, port = self.address.split(":")
         self.scheduler = self._start("scheduler", "--port", port, "--host", host, "--no-dashboard")
         for _ in range(300):
@@ -51,12 +53,12 @@ class Cluster:
                 if probe.connect_ex((host, int(port))) == 0:
                     break
             time.sleep(0.1)
-        self.workers = [self.new_worker() for _ in range(2)]
+        self.workers = [self.new_worker() for _ in range(self._count)]
 
     def _start(self, *command):
         environment = {
             **os.environ,
-            "PYTHONPATH": str(HERE.parent),
+            "PYTHONPATH": f"{HERE.parent}{os.pathsep}{HERE}",
             "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": self._patience,
         }
         return subprocess.Popen(
@@ -200,6 +202,49 @@ def test_what_a_worker_sends_is_small(study):
     attempt = pickle.loads(lzma.decompress(packed))
     assert attempt.outcome.status == "feasible"
     assert attempt.outcome.details["sections"]
+
+
+class NotesItsTime:
+    """A model that takes a second, and notes when."""
+
+    def __init__(self, model, folder):
+        self._model, self._folder = model, folder
+
+    def evaluate(self, point):
+        start = time.time()
+        time.sleep(1.0)
+        (self._folder / f"{os.getpid()}-{start}").write_text(f"{start} {time.time()}")
+        return self._model.evaluate(point)
+
+
+@pytest.mark.nightly
+def test_workers_that_come_within_a_batch_get_work(toy, tmp_path, monkeypatch):
+    """As where a queue starts the jobs of workers one after the other."""
+    pytest.importorskip("distributed", reason="Dask is not installed: pip install tilewright[dask]")
+    monkeypatch.syspath_prepend(HERE)
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    spec = load_study(toy.write_study(tmp_path), {"search.trials": 48, "search.batch": 48})
+    cluster = Cluster(tmp_path, "300s", count=1)
+    try:
+
+        def come_later():
+            while not any(notes.iterdir()):
+                time.sleep(0.05)
+            cluster.workers.extend(cluster.new_worker() for _ in range(WINDOW + 2))
+
+        later = threading.Thread(target=come_later, daemon=True)
+        later.start()
+        model = importlib.import_module("test_dask_workers").NotesItsTime(toy.ToyModel(), notes)
+        execution = Execution(evaluator=model, executor=f"dask://{cluster.address}")
+        start_study(spec, tmp_path / "run", execution)
+        later.join()
+    finally:
+        cluster.close()
+    spans = [tuple(map(float, note.read_text().split())) for note in notes.iterdir()]
+    assert len(spans) >= 24
+    at_once = max(sum(start <= moment < end for start, end in spans) for moment, _ in spans)
+    assert at_once > WINDOW, "more than the one worker at the start was given"
 
 
 def test_another_executor_is_refused_before_there_is_a_run(toy, tmp_path):
