@@ -42,6 +42,7 @@ oracles: ## Store the answers of slow oracles whose sources have changed, drop s
 site: ## Build the documentation as a site, into site/
 	$(PY) -m pip install --quiet --editable ".[docs]" && $(PY) tools/dev_links.py
 	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --quiet -f mkdocs.yml
+	@echo "site/index.html; with search: $(PY) -m http.server -b 127.0.0.1 -d site"
 
 check: lint types test ## All of the above that CI runs
 

@@ -8,8 +8,10 @@ from tilewright.arch.lazy import lazily
 
 if TYPE_CHECKING:
     from tilewright.dse.models.evaluator import Evaluator, Outcome
+    from tilewright.dse.query.open_run import RunTrials as RunTrials
     from tilewright.dse.query.open_run import open_run
     from tilewright.dse.report.mapping.mapping_page import mapping_page as mapping_page
+    from tilewright.dse.run.record import Trial as Trial
     from tilewright.dse.run.rundir import RunDirectory
     from tilewright.dse.run.runner import Execution, StudyResult, resume_study, start_study
     from tilewright.dse.study.study import StudySpec
@@ -35,7 +37,9 @@ __getattr__, __dir__ = lazily(
         "Execution": "tilewright.dse.run.runner",
         "Outcome": "tilewright.dse.models.evaluator",
         "RunDirectory": "tilewright.dse.run.rundir",
+        "RunTrials": "tilewright.dse.query.open_run",
         "StudyResult": "tilewright.dse.run.runner",
+        "Trial": "tilewright.dse.run.record",
         "StudySpec": "tilewright.dse.study.study",
         "find_study": "tilewright.dse.command.shipped",
         "mapping_page": "tilewright.dse.report.mapping.mapping_page",

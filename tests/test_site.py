@@ -90,7 +90,6 @@ BUILDERS = [name for name in ("mkdocs", "zensical") if importlib.util.find_spec(
 """Both read mkdocs.yml."""
 
 
-@pytest.mark.nightly
 @pytest.mark.skipif(not BUILDERS, reason="needs the extra docs")
 def test_the_site_is_built_with_its_api_reference() -> None:
     built = subprocess.run(
@@ -100,5 +99,8 @@ def test_the_site_is_built_with_its_api_reference() -> None:
     assert "rror" not in built.stderr
     page = (ROOT / "site" / "api" / "mapper.html").read_text(encoding="utf-8")
     assert "Find the mapping with the least energy" in page
+    page = (ROOT / "site" / "api" / "dse.html").read_text(encoding="utf-8")
+    for name in ("start_study", "RunTrials.where", "Trial", "mapping_page"):
+        assert re.search(rf'id="tilewright\.dse\.[\w.]*{re.escape(name)}"', page), name
     assert (ROOT / "site" / "tutorials" / "walk.html").is_file()
     shutil.rmtree(ROOT / "site")

@@ -76,7 +76,6 @@ PARTS: list[Part] = [
             "mapper",
             "properties",
             "simulator",
-            "test_site.py",
             "test_tutorials.py",
         ),
         8,

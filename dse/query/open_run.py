@@ -259,7 +259,9 @@ class RunTrials:
         from tilewright.arch.html_parts import html_table
 
         table = self.table()
-        return html_table(table, ">" * (len(table[0]) - 1) + "<", repr(self).strip("<>"))
+        title = f"{self.spec.name}: {some(len(self), 'trial')}"
+        title += f", the first {len(table) - 1}" if len(table) - 1 < len(self) else ""
+        return html_table(table, ">" * (len(table[0]) - 1) + "<", title)
 
     def names(self, trial: Trial) -> dict[str, object]:
         """Return the names that an expression about a trial may use, with their values."""

@@ -58,18 +58,27 @@ class Trial:
     sampler: Mapping[str, object] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        point = ", ".join(f"{path}={value}" for path, value in self.point.items())
+        point = ", ".join(f"{label}={text}" for label, text in self._knobs())
         return f"<Trial {self.number}: {self.status}; {point}>"
 
     def _repr_html_(self) -> str:
-        """Return the trial as a table for a notebook: its status, knobs and metrics."""
+        """Return the trial as a table for a notebook: status, knobs, metrics, what is proven."""
         from tilewright.arch.html_parts import html_table
         from tilewright.arch.quantities import label, quantity
 
         rows = [["", f"trial {self.number}"], ["status", self.status], ["", self.reason or ""]]
-        rows += [[path, str(value)] for path, value in self.point.items()]
+        rows += self._knobs()
         rows += [[label(name), quantity(value, name)] for name, value in self.metrics.items()]
+        gap = "" if self.gap is None else f"{100 * self.gap:.3g} %"
+        rows += [["proof", self.proof or ""], ["gap", gap if self.proof == "bounded" else ""]]
         return html_table([row for row in rows if row[1]], "<>")
+
+    def _knobs(self) -> list[list[str]]:
+        """Return the short label and the value, with its unit, of each knob."""
+        from tilewright.dse.study.knobs import knob_labels, knob_text
+
+        labels = zip(knob_labels(list(self.point)), self.point.items(), strict=True)
+        return [[label, knob_text(path, value)] for label, (path, value) in labels]
 
 
 NO_VALUE = "an objective or limit has no value"

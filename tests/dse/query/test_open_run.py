@@ -70,3 +70,7 @@ def test_rows_have_proof_and_seconds(finished):
     pandas = pytest.importorskip("pandas")
     assert isinstance(run.to_pandas(), pandas.DataFrame)
     assert "<table" in run._repr_html_()
+    assert "small: 13 trials<" in run._repr_html_()
+    assert repr(run[0]) == "<Trial 0: feasible; Buffer.size=64 B, Lanes=4>"
+    assert ">64 B<" in run[0]._repr_html_()
+    assert ">optimal<" in run[0]._repr_html_()
