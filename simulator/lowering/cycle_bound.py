@@ -57,7 +57,7 @@ def lower_bound(plan: Plan, profile: Profile, works: Works | None = None) -> int
     for place in _shown_places(plan):
         role = plan.roles[plan.placement[place]]
         if role not in work_of:
-            work_of[role] = _work(plan, profile, role)
+            work_of[role] = work_cycles(plan, profile, role)
         work = work_of[role]
         streams = (behind_stream(plan, profile, s, place, work) for s in plan.streams)
         longest = max(longest, work.total, *streams)
@@ -67,6 +67,16 @@ def lower_bound(plan: Plan, profile: Profile, works: Works | None = None) -> int
         first = work_of[plan.roles[plan.placement[plan.sums.first]]]
         longest = max(longest, _sums_end(plan, profile, first))
     return ceil(longest - ROUNDING)
+
+
+def alone_cycles(plan: Plan, profile: Profile) -> BodyCycles:
+    """Return the cycles of an element that neither adds sums of others nor sends its own.
+
+    They are the same for all plans that differ in nothing but the scheme of the reduction.
+    """
+    return work_cycles(
+        plan, profile, Role(shifts=plan.roles[plan.placement[plan.sums.first]].shifts)
+    )
 
 
 def _shown_places(plan: Plan) -> list[tuple[int, int]]:
@@ -81,7 +91,7 @@ def _shown_places(plan: Plan) -> list[tuple[int, int]]:
     return [first, last]
 
 
-def _work(plan: Plan, profile: Profile, role: Role, *, last_send: bool = True) -> BodyCycles:
+def work_cycles(plan: Plan, profile: Profile, role: Role, *, last_send: bool = True) -> BodyCycles:
     """Return the cycles of an element of a role, without waiting.
 
     `last_send`: with two buffers, the send of the last tile is part of it.
@@ -103,7 +113,7 @@ def _work_before_sums(plan: Plan, profile: Profile, work: BodyCycles) -> BodyCyc
     output = plan.read.output
     if output.depth and any(tensor.buffers == 2 for tensor in plan.read.tensors):
         role = plan.roles[plan.placement[plan.sums.first]]
-        return _work(plan, profile, role, last_send=False)
+        return work_cycles(plan, profile, role, last_send=False)
     behind = work.since[f"send {output.name}"] + _operation(plan, profile)
     since = {label: max(0.0, cycles - behind) for label, cycles in work.since.items()}
     return replace(work, total=work.total - behind, since=since)

@@ -29,6 +29,7 @@ from tilewright.simulator.isa.dsd import Ref, Register
 from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.isa.operands import ResolvedOperand, ResolvedOperation
 from tilewright.simulator.isa.resolving import resolve, resolve_operand
+from tilewright.simulator.lowering.kernel import COMPUTE
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.instruction import DsdOperation, Instruction, LoadRegister
 from tilewright.simulator.program.program import ElementCode, Task
@@ -39,10 +40,11 @@ class BodyCycles:
     """Cycles of a body of instructions, without waiting.
 
     `total`: all cycles. `since[label]`: cycles from the end of the last operation with this label
-    to the end of the body; `until[label]`: cycles from the start of the body to the end of the
-    first such operation. `slot`: cycles in which the issue slot is in use, by the main thread and
-    by the words of asynchronous operations (wafer.md §4.2). Bank conflicts are in `total` and
-    `slot` alone, by their mean over all turns: after one operation of a loop there may be fewer.
+    to the end of the body; a map counts as one of a kernel. `until[label]`: cycles from the start
+    of the body to the end of the first such operation. `slot`: cycles in which the issue slot is in
+    use, by the main thread and by the words of asynchronous operations (wafer.md §4.2). Bank
+    conflicts are in `total` and `slot` alone, by their mean over all turns: after one operation of
+    a loop there may be fewer.
     """
 
     total: float = 0.0
@@ -292,6 +294,7 @@ class TaskCycles:
         result.keep_busy(load_cycles(resolved, self.profile))
         result.keep_busy(extent * self.profile.map_step_cycles)
         result.add(each, extent)
+        result.since[COMPUTE] = 0.0
 
     def _branch(self, result: BodyCycles, task: str, test: If, context: BodyContext) -> None:
         profile = self.profile

@@ -38,9 +38,10 @@ from tilewright.simulator.fast.fast_machine import FastMachine
 from tilewright.simulator.isa.machine_errors import ProgramError, RunStoppedError
 from tilewright.simulator.isa.memo import ValueCache
 from tilewright.simulator.lowering.addresses import NOTHING_KEPT, LeftTensors
-from tilewright.simulator.lowering.cycle_bound import Works, line_costs, lower_bound
+from tilewright.simulator.lowering.cycle_bound import Works, alone_cycles, line_costs, lower_bound
 from tilewright.simulator.lowering.plan import Plan, plan_of, program_of
 from tilewright.simulator.lowering.sum_roles import Role
+from tilewright.simulator.lowering.task_cycles import BodyCycles
 from tilewright.simulator.program.program import ElementCode
 from tilewright.simulator.quotient.pattern_cycles import pattern_cycles
 from tilewright.simulator.run.machine import Machine, Stop
@@ -174,6 +175,27 @@ class Candidates:
         energy = 0.0 if self.objective == "latency" else predicted_energy(plan.read)
         return self.value_of(lower_bound(plan, self.quick.profile, works), energy)
 
+    def alone(self, family: GridFamily) -> BodyCycles | None:
+        """Return the cycles of an element of a family without sums and sends, by a plan.
+
+        None if its first member has no plan.
+        """
+        try:
+            plan = self.plan(self.space.members(family)[0])
+            return alone_cycles(plan, self.quick.profile)
+        except (InfeasibleMapping, ProgramError):
+            return None
+
+    def least_value(
+        self, family: GridFamily, reduction: str | None, alone: BodyCycles | None
+    ) -> float:
+        """Return an objective value that no member of a family goes below.
+
+        reduction: scheme of the members that count, None for all; `alone`: as this class's `alone`.
+        """
+        cycles = self.quick.cycles(family, reduction, alone)
+        return self.value_of(cycles, self.least_energy(family, reduction))
+
     def least_energy(self, family: GridFamily, reduction: str | None = None) -> float:
         """Return an energy (J) that no member of a family goes below, leakage left out.
 
@@ -291,7 +313,7 @@ class Candidates:
 class _Entry:
     """A family, or one of its choices, in the order in which a search looks at them.
 
-    `bound`: lower bound of the objective, that of the plan if `is_planned`; `order`: decides
+    `bound`: lower bound of the objective, by a plan if `is_planned`; `order`: decides
     between equal bounds; `family`; `choice`: None for the whole family.
     """
 
@@ -327,6 +349,7 @@ class CandidateSearch:
         heapq.heapify(self.heap)
         self.waiting: list[_Entry] = []
         self._works: dict[int, Works] = {}
+        self._alone: dict[int, BodyCycles | None] = {}
 
     @property
     def looked_at(self) -> int:
@@ -399,7 +422,7 @@ class CandidateSearch:
             if not self.heap or self.heap[0].bound > most:
                 break
             entry = heapq.heappop(self.heap)
-            members = [entry] if entry.choice is not None else self._members(entry)
+            members = [entry] if entry.choice is not None else self._members(self._raised(entry))
             choices += filter(None, map(self._planned, members))
         least = min((e.bound for e in choices), default=inf)
         hops = {e.order: self.candidates.hops(e.choice) for e in choices if e.choice is not None}
@@ -418,7 +441,7 @@ class CandidateSearch:
                 return True
             entry = heapq.heappop(self.heap)
             if entry.choice is None:
-                self._push(self._members(entry))
+                self._push(self._members(entry) if entry.is_planned else [self._raised(entry)])
             elif not entry.is_planned:
                 self._push(filter(None, [self._planned(entry)]))
             elif self._look_at(entry):
@@ -488,13 +511,19 @@ class CandidateSearch:
         for entry in entries:
             heapq.heappush(self.heap, entry)
 
+    def _raised(self, entry: _Entry) -> _Entry:
+        """Return a family with its bound by the work of a plan."""
+        alone = self._alone[entry.order[0]] = self.candidates.alone(entry.family)
+        bound = self.candidates.least_value(entry.family, None, alone)
+        return replace(entry, bound=max(entry.bound, bound), is_planned=True)
+
     def _members(self, entry: _Entry) -> Iterator[_Entry]:
         """Yield the choices of a family with their quick bounds."""
         candidates, family = self.candidates, entry.family
+        alone = self._alone.pop(entry.order[0], None)
         for number, choice in enumerate(candidates.space.members(family)):
-            cycles = candidates.quick.cycles(family, choice.reduction)
-            energy = candidates.least_energy(family, choice.reduction)
-            bound = max(entry.bound, candidates.value_of(cycles, energy))
+            value = candidates.least_value(family, choice.reduction, alone)
+            bound = max(entry.bound, value)
             yield _Entry(bound, (entry.order[0], number), family, choice)
 
     def _planned(self, entry: _Entry) -> _Entry | None:

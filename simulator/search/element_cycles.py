@@ -6,7 +6,7 @@ family has fewer (theory/grid.md §6).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -20,11 +20,13 @@ from tilewright.simulator.compile.columns import BANKS
 from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.lowering.cycle_bound import word_cycles
 from tilewright.simulator.lowering.kernel import (
+    COMPUTE,
     LEAST_TURNS,
     WIDENING_PRODUCT,
     own_operation,
     scalar_steps,
 )
+from tilewright.simulator.lowering.task_cycles import BodyCycles
 from tilewright.simulator.profiles.profile import Profile
 
 
@@ -161,7 +163,7 @@ class ElementCycles:
             return moved + by_loops
         return moved + min(by_loops, self._walk(turns, loops) + self._control(tiles, loops[:-1]))
 
-    def on_tile(self, tiles: FamilyTiles) -> float:
+    def _on_tile(self, tiles: FamilyTiles) -> float:
         """Return the cycles in which operations move the values of one tile.
 
         Loads of descriptors and loops are left out.
@@ -259,52 +261,94 @@ class ElementCycles:
 
     # -- what comes and goes ---------------------------------------------------------------
 
-    def transfers(self, tiles: FamilyTiles, sums: SumCount) -> float:
-        """Return the cycles of an element's receives and sends, and of the loop over its tiles.
-
-        sums: what it does with each tile of the output. The work on the tiles is left out.
-        """
-        family, output = tiles.family, self.space.einsum.outputs[0]
-        values_of_output = tiles.output
-        moved = {True: list[int](), False: list[int]()}  # by whether they come with each tile
-        for access, values in zip(self.space.einsum.inputs, tiles.inputs, strict=True):
-            if access.tensor not in family.resident:
-                passes = access.tensor in tiles.passing and access.tensor not in family.shifted
-                moved[passes].append(values)
-        received = len(moved[True])
-        sent = [values_of_output] * sums.operations + [values_of_output * sums.passed] * bool(
-            sums.passed
+    def alone(self, tiles: FamilyTiles) -> BodyCycles:
+        """Return the cycles of an element that neither adds sums of others nor sends its own."""
+        work, received = self.work(tiles), self._received(tiles)
+        labels = [f"receive {access.tensor}" for access, _, _ in received]
+        first = self._operations(values for _, values, _ in received)
+        thread, slot = self._receives(tiles)
+        since = {
+            label: self._on_tile(tiles) if passes else work
+            for label, (_, _, passes) in zip(labels, received, strict=True)
+        }
+        return BodyCycles(
+            total=work + max(thread, slot),
+            slot=work + slot,
+            since={**since, COMPUTE: 0.0},
+            until=dict.fromkeys(labels, first),
         )
-        moved[output.tensor in tiles.passing] += sent
-        cycles = sum(self.load + self.words(values) for values in moved[False])
+
+    def _received(self, tiles: FamilyTiles) -> list[tuple[TensorAccess, int, bool]]:
+        """Return the inputs that an element receives: access, values, whether with each tile."""
+        family = tiles.family
+        return [
+            (a, values, a.tensor in tiles.passing and a.tensor not in family.shifted)
+            for a, values in zip(self.space.einsum.inputs, tiles.inputs, strict=True)
+            if a.tensor not in family.resident
+        ]
+
+    def _operations(self, values: Iterable[int]) -> float:
+        """Return the cycles of operations, one after the other, that move so many values each."""
+        return sum(self.load + self.words(number) for number in values)
+
+    def _receives(self, tiles: FamilyTiles) -> tuple[float, float]:
+        """Return the cycles of an element's receives, and of the loop over its tiles.
+
+        Those of the main thread, and those in which the issue slot is in use.
+        """
+        family, received = tiles.family, self._received(tiles)
+        once = self._operations(values for _, values, passes in received if not passes)
+        each = [values for _, values, passes in received if passes]
         if family.tile is None:
-            return cycles
+            return once, once
         if family.shifts:
-            return cycles + self._shifting(tiles)
+            each = [values for a, values, _ in received if a.tensor in family.shifted for _ in "io"]
+            thread, slot = self._overlapped(each, len(each))
+            return once + (tiles.steps - 1) * thread, once + (tiles.steps - 1) * slot
         if family.buffers == 2:
-            tasks = max(1, received) + max(0, len(moved[True]) - received - 1)
-            return cycles + tiles.steps * self._overlapped(moved[True], tasks)
-        each = sum(self.load + self.words(values) for values in moved[True])
-        return cycles + tiles.steps * each + self._loop(tiles.steps - 1)
+            thread, slot = self._overlapped(each, max(1, len(each)))
+            return once + tiles.steps * thread, once + tiles.steps * slot
+        cycles = once + tiles.steps * self._operations(each) + self._loop(tiles.steps - 1)
+        return cycles, cycles
 
-    def _shifting(self, tiles: FamilyTiles) -> float:
-        """Return the cycles around the work, of all turns, while tiles come and go along rings."""
-        inputs = zip(self.space.einsum.inputs, tiles.inputs, strict=True)
-        moved = [n for access, n in inputs if access.tensor in tiles.family.shifted for _ in "io"]
-        return (tiles.steps - 1) * self._overlapped(moved, len(moved))
-
-    def _overlapped(self, moved: Sequence[int], tasks: int) -> float:
+    def _overlapped(self, moved: Sequence[int], tasks: int) -> tuple[float, float]:
         """Return the cycles around the work on one tile while other tiles are received and sent.
 
-        They are those of the main thread, or of the issue slot, which each word needs for a cycle.
-        A turn starts each transfer, changes three counters and branches three times at least.
-        `moved`: number of values of each transfer.
+        Those of the main thread, and those of the issue slot, which each word needs for a cycle. A
+        turn changes three counters and branches three times at least. `moved`: number of values of
+        each transfer.
         """
         profile = self.profile
         counting = min(profile.counter_cycles, profile.task_control_cycles)
         branching = min(profile.branch_taken_cycles, profile.branch_not_taken_cycles)
-        busy = self.load * len(moved) + 3 * (counting + branching)
-        busy += tasks * profile.task_switch_cycles
+        thread, slot = self._beside(moved, tasks)
+        return thread + 3 * (counting + branching), slot + 3 * (counting + branching)
+
+    def _beside(self, moved: Sequence[int], tasks: int) -> tuple[float, float]:
+        """Return the cycles of transfers beside the main thread: its own, and of the issue slot.
+
+        `moved`: number of values of each transfer; `tasks`: number of tasks that they start.
+        """
+        profile = self.profile
+        busy = float(self.load * len(moved) + tasks * profile.task_switch_cycles)
         starting = profile.issue_cycles * len(moved) + tasks * profile.task_end_cycles
-        slots = min(1.0, self._word) * sum(moved)
-        return float(busy + max(starting, slots))
+        return busy + starting, busy + self._slots(moved)
+
+    def with_sums(self, tiles: FamilyTiles, alone: BodyCycles, sums: SumCount) -> float:
+        """Return the cycles of an element with its sums and results.
+
+        `alone`: those without them; `sums`: what it does with each tile of the output.
+        """
+        moved = [tiles.output] * sums.operations
+        moved += [tiles.output * sums.passed] * bool(sums.passed)
+        turns = tiles.steps if self.space.einsum.outputs[0].tensor in tiles.passing else 1
+        if not moved or tiles.family.buffers == 1:
+            return alone.total + turns * self._operations(moved)
+        if turns == 1:
+            return alone.total + self.load * len(moved) + self._slots(moved)
+        thread, slot = (turns * cycles for cycles in self._beside(moved, len(moved) - 1))
+        return max(alone.slot + slot, alone.total + min(thread, slot))
+
+    def _slots(self, moved: Sequence[int]) -> float:
+        """Return the cycles in which words of transfers have the issue slot."""
+        return min(1.0, self._word) * sum(moved)

@@ -30,6 +30,8 @@ from tilewright.simulator.lowering.cycle_bound import (
     way_in,
     words_end,
 )
+from tilewright.simulator.lowering.kernel import COMPUTE
+from tilewright.simulator.lowering.task_cycles import BodyCycles
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.search.element_cycles import (
     ElementCycles,
@@ -108,25 +110,29 @@ class QuickBound:
         entered = {stream.access.tensor: stream.entered for stream in self._streams(family)}
         return self._energy.of(tiles, reduction, entered)
 
-    def cycles(self, family: GridFamily, reduction: str | None = None) -> float:
+    def cycles(
+        self, family: GridFamily, reduction: str | None = None, alone: BodyCycles | None = None
+    ) -> float:
         """Return a number of cycles that no execution of a mapping of a family goes below.
 
-        `reduction`: scheme of the mappings; None for all of the family. Raises InfeasibleMapping if
-        the tiles do not fit an element.
+        `reduction`: scheme of the mappings; None for all of the family. `alone`: the cycles of an
+        element that neither adds nor sends, by a plan of the family; None: by closed formulas.
+        Raises InfeasibleMapping if the tiles do not fit an element.
         """
         tiles = self._tiles(family)
         if self._words(tiles) > self.free_words:
             raise InfeasibleMapping(f"{self.space.grid.memory.name} of an element is too small")
-        schemes = self._schemes(family, reduction)
-        work, last = self._element.work(tiles), self._last_sums(tiles, schemes)
-        streams = self._streams(family)
+        schemes, streams = self._schemes(family, reduction), self._streams(family)
+        last = self._last_sums(tiles, schemes)
+        if alone is None:
+            alone = self._element.alone(tiles)
         ends = (
-            stream.words + stream.way + self._behind(stream.access, tiles, work, last)
+            stream.words + stream.way + self._behind(stream.access, tiles, alone, last)
             for stream in streams
         )
         lines = (self._line_end(tiles, axis, streams, schemes) for axis in AXES)
-        main = work + self._element.transfers(tiles, last)
-        sums = work + self._delay(streams) + self._sums_end(tiles, schemes)
+        main = self._element.with_sums(tiles, alone, last)
+        sums = self._delay(streams, alone) + self._sums_end(tiles, schemes, alone)
         return max(main, sums, *ends, *lines)
 
     # -- sums and results ------------------------------------------------------------------
@@ -152,21 +158,24 @@ class QuickBound:
         gathers = not stays and heads > 1 and columns < tiles.elements[0]
         return SumCount(operations, heads - 1 if gathers else 0)
 
-    def _sums_end(self, tiles: FamilyTiles, schemes: Sequence[ReductionScheme]) -> float:
-        """Return the cycles of an element's transfers and, after them, of the sums of its group.
+    def _sums_end(
+        self, tiles: FamilyTiles, schemes: Sequence[ReductionScheme], alone: BodyCycles
+    ) -> float:
+        """Return the cycles of an element's work and, after it, of the sums of its group.
 
         All elements of a group begin at once with the last tile, and follow the fastest scheme. A
-        result that is shared goes all the way back.
+        result that is shared goes all the way back. `alone`: cycles of an element without sums.
         """
         family, element = tiles.family, self._element
         columns, rows = tiles.groups
         if columns * rows == 1:
-            return element.transfers(tiles, SumCount(int(not self.space.output_stays)))
+            return element.with_sums(tiles, alone, SumCount(int(not self.space.output_stays)))
         operation = element.load + element.words(tiles.output)
         end = min(self._sums_cycles(columns, rows, scheme, operation) for scheme in schemes)
         if family.shared:
             end += way_back((columns, rows), tiles.output, self.profile)
-        return element.transfers(tiles, SumCount(1)) - operation + end
+        behind = alone.since.get(COMPUTE, alone.total) + operation
+        return element.with_sums(tiles, alone, SumCount(1)) - behind + end
 
     def _sums_cycles(
         self, columns: int, rows: int, scheme: ReductionScheme, operation: float
@@ -184,18 +193,16 @@ class QuickBound:
     # -- streams ---------------------------------------------------------------------------
 
     def _behind(
-        self, access: TensorAccess, tiles: FamilyTiles, work: float, sums: SumCount
+        self, access: TensorAccess, tiles: FamilyTiles, alone: BodyCycles, sums: SumCount
     ) -> float:
         """Return the cycles that the last element needs after its last word of an input.
 
-        If the input passes through in tiles, they are those of the work on the last tile, else on
-        all tiles; and those of its sums. `work`: cycles of the work on all points; `sums`: what the
-        element does with them.
+        They are those of the work behind it, and of its sums. `alone`: cycles of an element without
+        sums; `sums`: what the last element does with them.
         """
-        element, family = self._element, tiles.family
-        passes = access.tensor in tiles.passing and access.tensor not in family.shifted
-        behind = element.on_tile(tiles) if passes else work
-        if family.buffers == 1 and not self.space.output_stays:
+        element = self._element
+        behind = alone.since.get(f"receive {access.tensor}", 0.0)
+        if tiles.family.buffers == 1 and not self.space.output_stays:
             values = tiles.output
             behind += element.load * sums.operations
             behind += element.words(values) * (sums.operations + sums.passed)
@@ -218,16 +225,18 @@ class QuickBound:
         words += results * tiles.output * (tiles.steps if output in tiles.passing else 1)
         return words_end(words, elements - 1, self.profile)
 
-    def _delay(self, streams: Sequence[_Stream]) -> float:
+    def _delay(self, streams: Sequence[_Stream], alone: BodyCycles) -> float:
         """Return by how many cycles the last group begins late, as its first tiles come late.
 
-        That is the cycle in which the last of them has arrived, less the cycles in which an element
-        receives them all.
+        That is the cycle in which one of them has arrived, less the cycles until an element without
+        waiting has it. `alone`: cycles of such an element.
         """
-        element = self._element
-        receiving = sum(element.load + element.words(stream.values) for stream in streams)
-        begun = (stream.way_to_group + element.words(stream.values) for stream in streams)
-        return max(0.0, max(begun, default=0.0) - receiving)
+        late = [0.0]
+        for stream in streams:
+            arrived = stream.way_to_group + self._element.words(stream.values)
+            received = alone.until.get(f"receive {stream.access.tensor}", alone.total)
+            late.append(arrived - received)
+        return max(late)
 
     def _streams_of(self, family: GridFamily) -> list[_Stream]:
         tiles = self._tiles(family)

@@ -12,7 +12,7 @@ from tilewright.mapper.grid.space_time import space_time
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.execution.action_counts import predicted_energy
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings
-from tilewright.simulator.lowering.cycle_bound import lower_bound
+from tilewright.simulator.lowering.cycle_bound import alone_cycles, lower_bound, work_cycles
 from tilewright.simulator.lowering.plan import plan_of
 from tilewright.simulator.search.quick_bound import QuickBound
 
@@ -28,7 +28,7 @@ NEARLY = 1 + 1e-12
     ],
 )
 def test_no_family_is_bounded_above_its_plans(machine: str, bits: int) -> None:
-    shares = []
+    shares, tightness = [], []
     for form in FORMS:
         flat, einsum = grid_arch(form, bits, 4, 4), einsum_workload(form).einsums[0]
         space = GridMapspace(grid_of(flat), einsum)
@@ -43,7 +43,14 @@ def test_no_family_is_bounded_above_its_plans(machine: str, bits: int) -> None:
                 }
             except InfeasibleMapping:
                 continue
+            alone = alone_cycles(next(iter(plans.values())), profile)
+            planned = quick.cycles(family, alone=alone)
             for reduction, plan in plans.items():
+                bound = quick.cycles(family, reduction, alone)
+                last = plan.roles[plan.placement[-1, -1]]
+                least = max(lower_bound(plan, profile), work_cycles(plan, profile, last).total)
+                assert planned <= bound <= least, (form, family)
+                tightness.append(bound / least)
                 known = quick.cycles(family, reduction), quick.energy(family, reduction)
                 assert cycles <= known[0] <= lower_bound(plan, profile), (form, family)
                 exact = predicted_energy(plan.read)
@@ -52,6 +59,7 @@ def test_no_family_is_bounded_above_its_plans(machine: str, bits: int) -> None:
     assert len(shares) > 50
     assert median(shares) > 0.98
     assert min(shares) > 0.7
+    assert median(tightness) > 0.92
 
 
 def test_a_memory_that_is_too_small_is_said_at_once() -> None:
