@@ -141,7 +141,7 @@ def run_study(  # noqa: PLR0913, PLR0917 (one per option)
     say(f"{spec.name}: {spec.space.size:,} designs, {spec.trials} trials, run in {directory}")
     with _stopping(directory) as stop:
         with watcher_for(spec) as shown:
-            watcher = with_mirrors(shown, spec, mirrors, directory.name)
+            watcher = with_mirrors(shown, spec, mirrors, directory.resolve().name, new=True)
             execution = Execution(
                 workers or _cpus(), watcher, stop=stop, known=known, executor=executor
             )

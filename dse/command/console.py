@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import json
+import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -19,6 +20,7 @@ from tilewright.arch.errors import SpecError, TilewrightError, Where, lacks_memo
 
 F = TypeVar("F", bound=Callable[..., object])
 Setting = bool | int | float | str
+_PASSWORD = re.compile(r"(://[^/:@\s]*):[^/@\s]*@")
 
 SETTINGS_HELP = (
     "Set a variable of the files (--set SCALE=8) or a field of a component (--set Buffer.size=64)."
@@ -93,6 +95,11 @@ def _scalar(text: str, item: str) -> Setting:
     except ValueError as error:
         raise SpecError(f"--set: {error}", where=Where("command line"), value=item) from None
     return text if value is None else value
+
+
+def without_password(text: str) -> str:
+    """Return a text in which URLs have `***` for the password: what is kept may be shared."""
+    return _PASSWORD.sub(r"\1:***@", text)
 
 
 def say(message: str) -> None:

@@ -12,6 +12,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from tilewright.dse.command.console import without_password
 from tilewright.dse.store.kept_inputs import KeptInputs
 from tilewright.dse.study.design_space import Point, canonical_json
 from tilewright.dse.study.study import StudySpec
@@ -81,7 +82,7 @@ def describe(kept: KeptInputs, spec: StudySpec, start: Start) -> dict[str, Any]:
         "python": platform.python_version(),
         "platform": platform.platform(),
         "packages": _versions(),
-        "command": ["tilewright", *sys.argv[1:]],
+        "command": ["tilewright", *map(without_password, sys.argv[1:])],
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "study_file": None if start.study_file is None else str(start.study_file),
         "settings": dict(start.settings),

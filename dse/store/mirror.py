@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.arch.errors import TilewrightError
-from tilewright.dse.command.console import say
+from tilewright.arch.quantities import some
+from tilewright.dse.command.console import say, without_password
 from tilewright.dse.models.evaluator import NOTHING_SHARED, Sharing
 from tilewright.dse.run.record import Trial
 from tilewright.dse.run.study_loop import Watcher, excess_of
@@ -29,12 +30,13 @@ class Mirror:
 
     `target`: URL of a database (`sqlite:///study.db`, `postgresql://…`) or the path of a journal
     file (`journal.log`); `name`: of the Optuna study. Raises TilewrightError if it cannot be
-    opened.
+    opened, or has the trials of another run under that name.
     """
 
     def __init__(self, spec: StudySpec, target: str, name: str) -> None:
         self._spec = spec
-        self._target = target
+        self._target = without_password(target)
+        self._name, self._checked = name, False
         self._distributions = {d.path: _distribution(d) for d in spec.space.dimensions}
         try:
             self._study = _opened(spec, target, name)
@@ -44,7 +46,7 @@ class Mirror:
         except Exception as error:  # of any driver of a database
             raise TilewrightError(
                 f"the mirror cannot be opened: {_first_line(error)}",
-                value=target,
+                value=self._target,
                 instead="sqlite:///study.db, postgresql://…, or the path of a journal.log",
             ) from error
 
@@ -53,9 +55,11 @@ class Mirror:
     ) -> None:
         """Copy the trials that the mirror does not have yet.
 
-        If that fails, a note is printed on standard error, and the next batch tries again.
+        If that fails, a note is printed on standard error, and the next batch tries again. Raises
+        TilewrightError if the mirror has those of another run.
         """
         del seconds, sharing
+        self._check(trials)
         base = next((t.metrics for t in trials[:1] if t.baseline), None)
         try:
             self._study.add_trials([self._frozen(t, base) for t in trials[self._count :]])
@@ -66,6 +70,29 @@ class Mirror:
 
     def evaluated(self, done: int, count: int) -> None:
         """Do nothing: a mirror has whole batches only."""
+
+    def check_new(self) -> None:
+        """Check that nothing was copied yet; else TilewrightError: they are of another run."""
+        if self._count:
+            raise self._of_another_run()
+
+    def _check(self, trials: Sequence[Trial]) -> None:
+        """Check once that the trials in the mirror are the first ones of this run."""
+        if self._checked:
+            return
+        self._checked = True
+        there = self._study.get_trials(deepcopy=False)
+        known = zip(there, trials, strict=False)
+        if len(there) > len(trials) or any(t.params != dict(ours.point) for t, ours in known):
+            raise self._of_another_run()
+
+    def _of_another_run(self) -> TilewrightError:
+        trials = some(self._count, "trial")
+        return TilewrightError(
+            f"the mirror has a study {self._name} already, with {trials} of another run",
+            value=self._target,
+            instead="another mirror, or a run directory of another name (--out), which names it",
+        )
 
     def _frozen(self, trial: Trial, base: Any) -> Any:
         from optuna.trial import TrialState, create_trial
@@ -106,11 +133,20 @@ class Together:
             watcher.evaluated(done, count)
 
 
-def with_mirrors(watcher: Watcher, spec: StudySpec, targets: Sequence[str], name: str) -> Watcher:
-    """Return a watcher that also copies the trials to each of `targets`, as a study `name`."""
+def with_mirrors(
+    watcher: Watcher, spec: StudySpec, targets: Sequence[str], name: str, *, new: bool = False
+) -> Watcher:
+    """Return a watcher that also copies the trials to each of `targets`, as a study `name`.
+
+    `new`: the run begins, so the study must have no trials yet.
+    """
     if not targets:
         return watcher
-    return Together(watcher, *(Mirror(spec, target, name) for target in targets))
+    mirrors = [Mirror(spec, target, name) for target in targets]
+    for mirror in mirrors:
+        if new:
+            mirror.check_new()
+    return Together(watcher, *mirrors)
 
 
 def _opened(spec: StudySpec, target: str, name: str) -> Any:
@@ -142,7 +178,7 @@ def _with_driver(url: str) -> str:
     if driver is None:
         raise TilewrightError(
             "the mirror cannot be opened: PostgreSQL needs a driver",
-            value=url,
+            value=without_password(url),
             instead="pip install psycopg2-binary",
         )
     return f"postgresql+{driver}://{url.removeprefix(_POSTGRESQL)}"
@@ -174,4 +210,4 @@ def _distribution(dimension: Dimension) -> Any:
 
 
 def _first_line(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}".splitlines()[0][:200]
+    return without_password(f"{type(error).__name__}: {error}".splitlines()[0][:200])

@@ -50,3 +50,42 @@ def test_a_mirror_that_cannot_be_opened(toy, tmp_path):
     spec = load_study(toy.write_study(tmp_path))
     with pytest.raises(TilewrightError, match="cannot be opened"):
         Mirror(spec, "sqlite:////nowhere/at/all/study.db", "toy")
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_a_mirror_that_has_another_run_of_that_name_is_refused(toy, tmp_path):
+    target = f"sqlite:///{tmp_path / 'study.db'}"
+
+    def run(name, seed, new):
+        folder = tmp_path / name
+        spec = load_study(toy.write_study(folder), {"search.trials": 8, "seed": seed})
+        watcher = with_mirrors(Silent(), spec, (target,), "toy", new=new)
+        return start_study(
+            spec, folder / "run", Execution(evaluator=toy.ToyModel(), watcher=watcher)
+        )
+
+    run("first", 1, True)
+    with pytest.raises(TilewrightError, match="study toy already, with 8 trials of another run"):
+        run("second", 2, True)
+    assert not (tmp_path / "second" / "run").exists(), "said before anything was evaluated"
+    with pytest.raises(TilewrightError, match="of another run"):
+        run("third", 2, False)
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgresql://me:se:cret@host/db", "postgresql://me:***@host/db"),
+        ("postgresql://:secret@host/db", "postgresql://:***@host/db"),
+        ("postgresql://me@host:5432/db", "postgresql://me@host:5432/db"),
+        ("sqlite:///C:/a@b.db", "sqlite:///C:/a@b.db"),
+    ],
+)
+def test_a_password_is_kept_nowhere(toy, tmp_path, monkeypatch, url, shown):
+    monkeypatch.setattr("sys.argv", ["tilewright", "study", "run", "toy", "--mirror", url])
+    run = start_study(
+        load_study(toy.write_study(tmp_path), {"search.trials": 8}), tmp_path / "run",
+        Execution(evaluator=toy.ToyModel()),
+    ).run  # fmt: skip
+    assert run.environment()["command"][-1] == shown
+    assert ("cret" in (run.path / "report.html").read_text()) == ("cret" in shown)
