@@ -111,7 +111,7 @@ class TrialExplanation:
                 compare(step.metrics[metric], self.trial.metrics[metric], "minimize")[0]
                 for metric in self.objectives
             ]
-            rows.append([name, *words, "" if step.trial is None else str(step.trial)])
+            rows.append([name, *words, "new" if step.trial is None else str(step.trial)])
         return text_table(rows, "<" + ">" * len(self.objectives) + ">")
 
 

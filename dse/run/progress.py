@@ -42,7 +42,7 @@ def describe_state(
             phrases.append(named_quantity(best, objective.metric))
     repeated = sum(t.same_as is not None for t in trials)
     phrases += [f"repeated {repeated}"] * bool(repeated)
-    counts = Counter[str](trial.status for trial in trials)
+    counts = Counter[str](trial.status for trial in trials if trial.same_as is None)
     phrases += [f"{words} {counts[status]}" for status, words in _WORDS.items() if counts[status]]
     return ", ".join(phrases)
 

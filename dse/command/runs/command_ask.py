@@ -96,7 +96,12 @@ def _print(trials: RunTrials, limit: int, as_json: bool, also: Sequence[str]) ->
 @click.argument("trial", type=click.IntRange(min=0))
 @json_option()
 def show_command(run: Path, trial: int, as_json: bool) -> None:
-    """Show one trial: knobs, metrics, proof, its own front, loop nests where they are stored."""
+    """Show one trial: knobs, metrics, proof, its own front, loop nests where they are stored.
+
+    \b
+    Example:
+      tilewright study show runs/wafer_matvec 14
+    """
     from tilewright.dse.query.open_run import open_run
 
     opened = open_run(run)
@@ -167,7 +172,14 @@ def _shown(name: str, value: Any) -> str:
 @click.argument("trial", type=click.IntRange(min=0))
 @json_option()
 def explain_command(run: Path, trial: int, as_json: bool) -> None:
-    """Say what takes most in a design, what is proven, and what each knob would change."""
+    """Say what takes most in a design, what is proven, and what each knob would change.
+
+    Steps of knobs that the run has not tried are evaluated now; the run stays as it is.
+
+    \b
+    Example:
+      tilewright study explain runs/wafer_matvec 14
+    """
     from tilewright.dse.query.explanation import explain_trial
     from tilewright.dse.query.open_run import open_run
 
@@ -181,7 +193,12 @@ def explain_command(run: Path, trial: int, as_json: bool) -> None:
 @click.argument("second", type=click.IntRange(min=0))
 @json_option()
 def diff_command(run: Path, first: int, second: int, as_json: bool) -> None:
-    """Say why one trial is better than another: knobs, and which part of each cost they move."""
+    """Say why one trial is better than another: knobs, and which part of each cost they move.
+
+    \b
+    Example:
+      tilewright study diff runs/wafer_matvec 0 14
+    """
     from tilewright.dse.query.comparison import diff_trials
     from tilewright.dse.query.open_run import open_run
 
@@ -194,7 +211,12 @@ def diff_command(run: Path, first: int, second: int, as_json: bool) -> None:
 @click.argument("second", type=click.Path(path_type=Path))
 @json_option()
 def compare_command(first: Path, second: Path, as_json: bool) -> None:
-    """Compare two runs with the same objectives: fronts, hypervolume, best of each metric."""
+    """Compare two runs with the same objectives: fronts, hypervolume, best of each metric.
+
+    \b
+    Example:
+      tilewright study compare runs/fused runs/unfused
+    """
     from tilewright.dse.query.comparison import compare_runs
     from tilewright.dse.query.open_run import open_run
 
@@ -210,7 +232,12 @@ def compare_command(first: Path, second: Path, as_json: bool) -> None:
 def export_command(
     run: Path, csv_file: Path | None, json_file: Path | None, parquet_file: Path | None
 ) -> None:
-    """Write all trials of a run as a table, a row per trial, with the column pareto_optimal."""
+    """Write all trials of a run as a table, a row per trial, with the column pareto_optimal.
+
+    \b
+    Example:
+      tilewright study export runs/wafer_matvec --csv trials.csv --parquet trials.parquet
+    """
     from tilewright.dse.query.export import export_csv, export_json, export_parquet
     from tilewright.dse.query.open_run import open_run
 

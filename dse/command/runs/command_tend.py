@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from tilewright.dse.command.console import emit, json_option, say
+
+if TYPE_CHECKING:
+    from tilewright.dse.query.open_run import RunTrials
 
 _POLL = 1.0  # seconds
 
@@ -23,7 +27,13 @@ _POLL = 1.0  # seconds
 )
 @click.option("--workers", type=click.IntRange(min=1, max=64), default=1, show_default=True)
 def rerun_command(source: Path, study: Path | None, out: Path, workers: int) -> None:
-    """Evaluate the designs of a run's front again, as a new run."""
+    """Evaluate the designs of a run's front again, as a new run.
+
+    \b
+    Examples:
+      tilewright study rerun --pareto-from runs/first --out runs/again
+      tilewright study rerun --pareto-from runs/first --study executed.yaml --out runs/executed
+    """
     from tilewright.dse.query.rerun import front_study
     from tilewright.dse.report.conclusion import conclusion
     from tilewright.dse.run.live_view import watcher_for
@@ -42,21 +52,48 @@ def rerun_command(source: Path, study: Path | None, out: Path, workers: int) -> 
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("--once", is_flag=True, help="Print the present state only.")
 def watch_command(run: Path, once: bool) -> None:
-    """Follow a run of another process: a line for each new batch, until it ends."""
-    from tilewright.dse.query.open_run import open_run
-    from tilewright.dse.run.live_view import state_lines
-    from tilewright.dse.run.study_loop import distinct, is_complete
+    """Follow a run of another process: a line for each new batch, until it ends.
 
-    shown = -1
+    Where no process of this machine runs the study, a note says so.
+
+    \b
+    Examples:
+      tilewright study watch runs/wafer_matvec
+      watch -n 60 tilewright study watch runs/wafer_matvec --once
+    """
+    from tilewright.dse.query.open_run import open_run
+    from tilewright.dse.query.running import can_tell, process_of
+    from tilewright.dse.run.study_loop import is_complete
+
+    shown, noted = -1, False
     while True:
         opened = open_run(run)
         if len(opened) > shown:
             shown = len(opened)
-            count = f"{distinct(opened.trials)}/{opened.spec.trials} trials"
-            click.echo(" | ".join([count, *state_lines(opened.spec, opened.trials)[:2]]))
-        if once or is_complete(opened.spec, opened.trials):
+            click.echo(_state(opened, run))
+        if is_complete(opened.spec, opened.trials):
+            return
+        stands = can_tell() and process_of(run) is None
+        if stands and not noted:
+            say(f"note: no process here runs it; `tilewright study resume {run}` goes on")
+        noted = stands
+        if once:
             return
         time.sleep(_POLL)
+
+
+def _state(opened: RunTrials, run: Path) -> str:
+    """Return a line on the state of a run, with what is done of the batch that is evaluated."""
+    from tilewright.dse.query.running import evaluated_of_batch
+    from tilewright.dse.run.live_view import state_lines
+    from tilewright.dse.run.study_loop import distinct, is_complete
+
+    words = [f"{distinct(opened.trials)}/{opened.spec.trials} trials"]
+    words += state_lines(opened.spec, opened.trials)[:2] if len(opened) else ["no batch yet"]
+    done = evaluated_of_batch(run)
+    if done and not is_complete(opened.spec, opened.trials):
+        words.append(f"{done} of the next batch evaluated")
+    return " | ".join(words)
 
 
 @click.command("doctor")
