@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -140,7 +141,7 @@ def run_study(  # noqa: PLR0913, PLR0917 (one per option)
     directory = out or _free_directory(Path("runs") / spec.name)
     say(f"{spec.name}: {spec.space.size:,} designs, {spec.trials} trials, run in {directory}")
     with _stopping(directory) as stop:
-        with watcher_for(spec) as shown:
+        with watcher_for(spec, stop) as shown:
             watcher = with_mirrors(shown, spec, mirrors, directory.resolve().name, new=True)
             execution = Execution(
                 workers or _cpus(), watcher, stop=stop, known=known, executor=executor
@@ -207,7 +208,7 @@ def resume_command(  # noqa: PLR0913, PLR0917 (one per option)
         check_unchanged(run)
         extend_run(run, changes)
         spec = load_study(directory / SPEC)
-        with watcher_for(spec) as shown:
+        with watcher_for(spec, stop) as shown:
             watcher = with_mirrors(shown, spec, mirrors, directory.resolve().name)
             execution = Execution(workers or _cpus(), watcher, stop=stop, executor=executor)
             result = resume_study(directory, execution)
@@ -264,10 +265,13 @@ def simulate_command(
 
 
 def _stopping(directory: Path) -> AbstractContextManager[threading.Event]:
-    from tilewright.dse.run.interrupts import leave_at_once, stop_on_signals
+    from tilewright.dse.run.interrupts import FINISHING, leave_at_once, stop_on_signals
     from tilewright.dse.run.rundir import RunDirectory
 
-    return stop_on_signals(lambda: leave_at_once(directory, RunDirectory(directory).exists))
+    return stop_on_signals(
+        lambda: leave_at_once(directory, RunDirectory(directory).exists),
+        message="" if sys.stderr.isatty() else FINISHING,  # the live view says so
+    )
 
 
 def _conclude(result: StudyResult, as_json: bool) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NoReturn
 
 INTERRUPTED = 130
+FINISHING = "finishing the batch; once more stops at once"
 _SIGNALS = tuple(
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
 )
@@ -32,14 +33,14 @@ def resume_hint(directory: Path) -> str:
 def stop_on_signals(
     at_once: Callable[[], object] | None = None,
     stop: threading.Event | None = None,
-    message: str = "finishing the batch; once more stops at once",
+    message: str = FINISHING,
 ) -> Iterator[threading.Event]:
     """Context manager that turns the first Ctrl-C (or SIGTERM, SIGHUP) into an event.
 
     The event asks for an orderly stop; it is `stop`, or a new one, and is yielded. The first signal
-    prints `message`. The second calls `at_once`; if that is None or returns, KeyboardInterrupt is
-    raised. A signal that the process ignores stays ignored (nohup). Outside of the main thread no
-    signal is handled and the event stays unset.
+    prints `message`, unless that is empty. The second calls `at_once`; if that is None or returns,
+    KeyboardInterrupt is raised. A signal that the process ignores stays ignored (nohup). Outside of
+    the main thread no signal is handled and the event stays unset.
     """
     stop = stop or threading.Event()
     if threading.current_thread() is not threading.main_thread():
@@ -52,7 +53,8 @@ def stop_on_signals(
                 at_once()
             raise KeyboardInterrupt
         stop.set()
-        _write_error(f"\n{message}\n")
+        if message:
+            _write_error(f"\n{message}\n")
 
     heard = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
     former_handlers = [signal.signal(number, handle) for number in heard]

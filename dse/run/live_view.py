@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections.abc import Sequence
 from types import TracebackType
@@ -11,12 +12,14 @@ from typing import TYPE_CHECKING, Self
 from tilewright.arch.quantities import some
 from tilewright.dse.models.evaluator import NOTHING_SHARED, Sharing, total_of
 from tilewright.dse.run.front_file import hypervolume_by_batch
+from tilewright.dse.run.interrupts import FINISHING
 from tilewright.dse.run.progress import ProgressLines, describe_state
 from tilewright.dse.run.record import Trial
 from tilewright.dse.run.study_loop import distinct
 from tilewright.dse.study.study import StudySpec
 
 if TYPE_CHECKING:
+    from rich.console import Group
     from rich.progress import Progress, TaskID
 
 _SHARE = 20  # of its own duration, that the view waits before it is computed again
@@ -27,11 +30,12 @@ class LiveView:
     """The state of a study on a terminal: a bar with the time left, and four lines below it.
 
     The lines have the front with its best values, the hypervolume and when it last grew, the rate
-    with the share of repeated designs, and the reasons why most designs cannot be built.
+    with the share of repeated designs, and the reasons why most designs cannot be built. `stop`: an
+    event after which the view says that the search ends with this batch.
     """
 
-    def __init__(self, spec: StudySpec) -> None:
-        from rich.console import Console, Group
+    def __init__(self, spec: StudySpec, stop: threading.Event | None = None) -> None:
+        from rich.console import Console
         from rich.live import Live
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
         from rich.progress import TimeRemainingColumn as TimeLeft
@@ -47,8 +51,10 @@ class LiveView:
         )
         self._task: TaskID = self._bar.add_task(spec.name, total=spec.trials)
         self._state = Text("  the first batch is being evaluated")
-        shown = Group(self._bar, self._state)
-        self._live = Live(shown, console=Console(stderr=True), refresh_per_second=4)
+        self._stop = stop or threading.Event()
+        self._live = Live(
+            get_renderable=self._shown, console=Console(stderr=True), refresh_per_second=4
+        )
 
     def __enter__(self) -> Self:
         self._live.start()
@@ -81,6 +87,14 @@ class LiveView:
         """Move the bar by the `done` designs of the batch that is being evaluated."""
         del count
         self._bar.update(self._task, completed=self._done + done)
+
+    def _shown(self) -> Group:
+        from rich.console import Group
+        from rich.text import Text
+
+        if not self._stop.is_set() or self._done == self._spec.trials:
+            return Group(self._bar, self._state)
+        return Group(self._bar, self._state, Text(f"  {FINISHING}", style="bold"))
 
     def _rate(self, now: float) -> float | None:
         """Return designs per second since this process began; None before the first."""
@@ -129,8 +143,11 @@ def _frequent_reasons(trials: Sequence[Trial]) -> tuple[str, ...]:
     return tuple(f"{group.count} × {group.example[:100]}" for group in groups[:_REASONS])
 
 
-def watcher_for(spec: StudySpec) -> LiveView | ProgressLines:
-    """Return the live view if standard error is a terminal, else the lines of text."""
+def watcher_for(spec: StudySpec, stop: threading.Event | None = None) -> LiveView | ProgressLines:
+    """Return the live view if standard error is a terminal, else the lines of text.
+
+    `stop`: an event that ends the search after the batch in which it is set.
+    """
     if not sys.stderr.isatty():
         return ProgressLines(spec)
-    return LiveView(spec)
+    return LiveView(spec, stop)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 
 from design_files import run_here
@@ -39,3 +40,17 @@ def test_a_terminal_shows_front_growth_rate_and_reasons(toy, tmp_path, monkeypat
     assert any("does not divide" in reason for reason in reasons)
     bad = [replace(trial, status="infeasible", metrics={}) for trial in run.trials[:1]]
     assert state_lines(run.spec, bad)[0] == "front 0, infeasible 1"
+
+
+def test_after_ctrl_c_the_view_says_what_happens(toy, tmp_path, monkeypatch, capsys):
+    run_here(toy, tmp_path, {"search.trials": 8})
+    run = open_run(tmp_path / "run")
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "200")
+    stop = threading.Event()
+    with watcher_for(replace(run.spec, trials=24), stop) as view:
+        view.batch(run.trials, 1.0)
+        before = capsys.readouterr().err
+        stop.set()
+    assert "finishing the batch" not in before
+    assert "finishing the batch; once more stops at once" in capsys.readouterr().err
