@@ -117,6 +117,7 @@ def run_study(  # noqa: PLR0913, PLR0917 (one per option)
       tilewright study run wafer_matvec --trials 20 --set SCALE=32 --set search.sampler=random
       tilewright study run my_study.yaml --set 'objectives=[energy, area]' --dry-run
     """
+    from tilewright.arch.quantities import some
     from tilewright.dse.command.shipped import find_study
     from tilewright.dse.run.live_view import watcher_for
     from tilewright.dse.run.runner import Execution, start_study
@@ -139,7 +140,8 @@ def run_study(  # noqa: PLR0913, PLR0917 (one per option)
         return
     known = _reused(reuse)
     directory = out or _free_directory(Path("runs") / spec.name)
-    say(f"{spec.name}: {spec.space.size:,} designs, {spec.trials} trials, run in {directory}")
+    size = f"{some(spec.space.size, 'design')}, {some(spec.trials, 'trial')}"
+    say(f"{spec.name}: {size}, run in {directory}")
     with _stopping(directory) as stop:
         with watcher_for(spec, stop) as shown:
             watcher = with_mirrors(shown, spec, mirrors, directory.resolve().name, new=True)

@@ -11,7 +11,7 @@ import numpy as np
 
 from tilewright.arch.errors import ExpressionError, SpecError, TilewrightError
 from tilewright.arch.expressions.expressions import UnknownNameError, compile_expression
-from tilewright.arch.quantities import label, some, told_apart
+from tilewright.arch.quantities import label, quantity, some, told_apart, unit_of_metric
 from tilewright.dse.query.condition import check_condition, comparisons
 from tilewright.dse.run.figures import check_names, is_plain_name, names_of, nested, value_of
 from tilewright.dse.run.pareto import Goal, non_dominated
@@ -91,9 +91,9 @@ class RunTrials:
     def spans(self, condition: str, of_knobs: bool = False) -> list[str]:
         """Return a line for each limit in a condition: the range of the trials' values, the limit.
 
-        So that a limit in another unit than the values can be seen, such as `size is 8192 to 65536
-        here, 64 B is 512`; values are in SI units and bits. `of_knobs`: only limits of knobs with a
-        unit that are beyond all values.
+        So that a limit in another unit than the values of a knob can be seen, such as `size is 8192
+        to 65536 here, 64 B is 512`; those are in SI units and bits. `of_knobs`: only limits of
+        knobs with a unit that are beyond all values.
         """
         knobs = {*labels_of(self.spec.space), *self.spec.space.paths}
         lines: list[str] = []
@@ -108,8 +108,7 @@ class RunTrials:
             low, high = min(values), max(values)
             doubtful = name in knobs and limit[-1:].isalpha() and not low <= number <= high
             if doubtful or not of_knobs:
-                span = " to ".join(dict.fromkeys(f"{v:.6g}" for v in (low, high)))
-                lines.append(f"{name} is {span} here, {limit} is {number:.6g}")
+                lines.append(_span(name, low, high, limit, number))
         return lines
 
     def sorted_by(self, expression: str, *, descending: bool = False) -> RunTrials:
@@ -317,3 +316,15 @@ def open_run(directory: Path | str) -> RunTrials:
     spec = load_stored_study(run.path / SPEC)
     trials = tuple(run.trials(spec))
     return RunTrials(run, spec, trials, trials, run.seconds())
+
+
+def _span(name: str, low: float, high: float, limit: str, number: float) -> str:
+    """Return a sentence on the values of a metric or knob, and on a limit with a unit."""
+    is_metric = bool(unit_of_metric(name))
+    ends = (quantity(v, name) if is_metric else f"{v:.6g}" for v in (low, high))
+    sentence = f"{name} is {' to '.join(dict.fromkeys(ends))} here"
+    return (
+        sentence
+        if is_metric or not limit[-1:].isalpha()
+        else f"{sentence}, {limit} is {number:.6g}"
+    )

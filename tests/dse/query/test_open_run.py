@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tilewright.arch.errors import SpecError
@@ -33,6 +35,8 @@ def test_conditions_over_metrics_knobs_and_status(finished):
     far = "energy > 0 and Lanes >= 2 GB/s"
     assert not run.where(far)
     assert run.spans(far)[-1] == "Lanes is 1 to 8 here, 2 GB/s is 1.6e+10"
+    assert run.spans("gap > 0.01") == ["gap is 0 here"]
+    assert re.fullmatch(r"energy is [\d.]+ [pn]J to [\d.]+ [pn]J here", *run.spans("energy > 1 J"))
     assert len(run.where("Lanes < 1 KiB")) == len(run)
     assert run.spans("Lanes < 1 KiB", of_knobs=True) == ["Lanes is 1 to 8 here, 1 KiB is 8192"]
     assert not run.spans("Lanes < 100 and energy < 1 J and buf <= 64 B", of_knobs=True)
