@@ -296,13 +296,32 @@ class _WorkloadLimits:
             for rank, form in access.projection
             if rank in sizes
         ]
-        alone = {form.terms[0][0] for _, form in indices if _is_variable(form)}
+        windows = self._window_variables(draft, sizes)
+        alone = {form.terms[0][0] for _, form in indices if _is_variable(form)} | windows.keys()
         limits: list[Limit] = []
-        for rank, form in indices:
+        for rank, form in (*indices, *windows.values()):
             is_window = not _is_variable(form) and all(name in alone for name, _ in form.terms)
             size, place = sizes[rank]
             limits += limits_of_rank(form, size, place, rank, padding.get(rank, 0) * is_window)
         return limits
+
+    @staticmethod
+    def _window_variables(
+        draft: EinsumDraft, sizes: Mapping[str, tuple[int, Where]]
+    ) -> dict[str, tuple[str, Affine]]:
+        """Return the rank variables of windows without weights, with the rank that bounds each.
+
+        Such a variable is in sums only: r of a pooling, `max(A[H: 2*p + r])`, which the size of R
+        bounds, as it does where weights are indexed by R.
+        """
+        indices = [index for access, _, _ in draft.accesses for index in access.projection]
+        single = {form.terms[0][0] for _, form in indices if len(form.terms) == 1}
+        ranks = {rank for rank, _ in indices}
+        return {
+            name: (name.upper(), Affine(((name, 1),), 0))
+            for name in draft.variables
+            if name not in single and name.upper() not in ranks and name.upper() in sizes
+        }
 
 
 def _is_variable(form: Affine) -> bool:
