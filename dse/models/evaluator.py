@@ -203,7 +203,7 @@ def _failed(error: BaseException) -> Outcome:
 def _words(error: BaseException) -> str:
     try:
         return _plain(str(error))
-    except Exception:  # an error of the user's own whose text fails
+    except BaseException:  # an error of the user's own whose text fails, or would end the process
         return type(error).__name__
 
 

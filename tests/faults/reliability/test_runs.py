@@ -385,10 +385,10 @@ def test_11_three_processes_and_one_directory(tmp_path):
 
 
 class Strange(Exception):
-    """An error whose text fails."""
+    """An error whose text fails with another one."""
 
     def __str__(self):
-        raise RuntimeError("no text")
+        raise self.args[0]
 
 
 @pytest.mark.parametrize(
@@ -399,7 +399,8 @@ class Strange(Exception):
         (lambda: Outcome({"y": 1.0}, details={"x": "\udcff"}), "feasible"),
         (lambda: Outcome(reason="bad \udcff"), "infeasible"),
         (lambda: Outcome({"y": 10**400}), "infeasible"),
-        (lambda: (_ for _ in ()).throw(Strange()), "error"),
+        (lambda: (_ for _ in ()).throw(Strange(RuntimeError())), "error"),
+        (lambda: (_ for _ in ()).throw(Strange(SystemExit(7))), "error"),
     ],
 )
 def test_12_evaluators_of_the_user(act, status):
