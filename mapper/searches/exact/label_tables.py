@@ -509,8 +509,9 @@ class LabelEngine:
         """Return the tile of one lane for each choice and tile above, shape (choices, states)."""
         key = loops.variables, loops.choices
         if key not in self._below:
-            tiles = [self.lattice.reach(loops.variables, choice) for choice in loops.choices]
-            self._below[key] = np.stack(tiles)
+            rows = (self.lattice.reach(loops.variables, choice) for choice in loops.choices)
+            each = np.dtype((np.int64, self.lattice.size))  # a list of rows needs the memory twice
+            self._below[key] = np.fromiter(rows, each, len(loops.choices))
         return self._below[key]
 
 

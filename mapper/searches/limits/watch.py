@@ -25,7 +25,7 @@ from tilewright.mapper.searches.budget import (
 T = TypeVar("T")
 R = TypeVar("R")
 
-LOOK = 0.02  # seconds between two looks
+LOOK = 0.005  # seconds between two looks
 LATE = 1.1  # of the seconds or bytes of a budget: from there on it is interrupted
 AT_LEAST = 1.1  # seconds that any search may take,
 AT_ONCE = 10.0  # and one with a budget of 0: it takes no longer on slow machines, as a rule
