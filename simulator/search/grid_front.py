@@ -26,7 +26,7 @@ from tilewright.simulator.execution.einsum_execution import EinsumExecution, Exe
 from tilewright.simulator.isa.machine_errors import ProgramError, RunStoppedError
 from tilewright.simulator.lowering.cycle_bound import lower_bound
 from tilewright.simulator.search.candidate_runs import budget_of_runs
-from tilewright.simulator.search.candidate_search import Candidates
+from tilewright.simulator.search.candidate_search import BoundedFamily, Candidates
 from tilewright.simulator.search.grid_search import no_mapping
 
 METRICS: Final = ("latency", "energy", "usage")
@@ -127,7 +127,7 @@ class GridFrontSearch:
         candidates = Candidates.of("latency", self.settings, flat, space)
         walk = _FrontWalk(candidates, self.metrics)
         while walk.heap and not (walk.points and budget.is_late):
-            if walk.step() and self.on_progress is not None:
+            if walk.step(hurried=budget.is_late) and self.on_progress is not None:
                 self.on_progress(walk.executed, len(walk.points))
         candidates.known.save()
         if not walk.points:
@@ -145,16 +145,18 @@ class _FrontWalk:
         self.reasons = Counter(candidates.infeasible)
         self.points: list[_FrontPoint] = []
         self.executed = self.excluded = 0
-        families = (bounded.family for bounded in candidates.families)
         self.heap = [
-            _FrontEntry(self._family_bounds(family), (number, -1), family)
-            for number, family in enumerate(families)
+            _FrontEntry(self._family_bounds(bounded), (number, -1), bounded.family)
+            for number, bounded in enumerate(candidates.families)
         ]
         heapq.heapify(self.heap)
 
-    def step(self) -> bool:
-        """Take the next family or choice; return whether it was executed."""
-        entry = heapq.heappop(self.heap)
+    def step(self, hurried: bool = False) -> bool:
+        """Take the next family or choice; return whether it was executed.
+
+        `hurried`: a choice, if there is one, for the time is over and nothing was executed yet.
+        """
+        entry = self._any_choice() if hurried else heapq.heappop(self.heap)
         if self._is_beaten(entry.bounds):
             self.excluded += self._size(entry)
             return False
@@ -171,6 +173,13 @@ class _FrontWalk:
         self.executed += 1
         return True
 
+    def _any_choice(self) -> _FrontEntry:
+        """Take a choice out of the heap; the first family if it has none."""
+        choices = (n for n, entry in enumerate(self.heap) if entry.choice is not None)
+        entry = self.heap.pop(next(choices, 0))
+        heapq.heapify(self.heap)
+        return entry
+
     def _run(self, choice: GridChoice) -> None:
         """Run a choice without values, to where it is known to be beaten; keep it if it is not."""
         plan = self.candidates.plan(choice)
@@ -178,12 +187,12 @@ class _FrontWalk:
         energy = predicted_energy(read)
 
         def is_beaten(cycles: int) -> bool:
-            return self._is_beaten(self._values(cycles, energy, words))
+            return self._is_beaten(self._values(self._latency(cycles), energy, words))
 
         cycles = self.candidates.timed_cycles(choice) if self.candidates.is_large(choice) else None
         if cycles is None:
             cycles = self.candidates.simulated_cycles(choice, is_beaten)
-        latency = cycles / self.candidates.quick.profile.clock_hz
+        latency = self._latency(cycles)
         energies = run_energies(read, predict(read), latency)
         known = {"latency": latency, "energy": float(sum(energies.values())), "usage": 16.0 * words}
         self._add(_FrontPoint(tuple(known[name] for name in self.metrics), choice, cycles))
@@ -220,21 +229,23 @@ class _FrontWalk:
         )
         self.points = [*kept, point]
 
-    def _values(self, cycles: float, energy: float, words: int) -> Values:
-        quick = self.candidates.quick
-        latency = cycles / quick.profile.clock_hz
-        whole = energy + quick.leak_power * latency
+    def _latency(self, cycles: float) -> float:
+        return cycles / self.candidates.quick.profile.clock_hz
+
+    def _values(self, latency: float, energy: float, words: int) -> Values:
+        whole = energy + self.candidates.quick.leak_power * latency
         known = {"latency": latency, "energy": whole, "usage": 16.0 * words}
         return tuple(known[name] for name in self.metrics)
 
-    def _family_bounds(self, family: GridFamily) -> Values:
-        quick = self.candidates.quick
-        return self._values(quick.cycles(family), quick.energy(family), quick.words(family))
+    def _family_bounds(self, bounded: BoundedFamily) -> Values:
+        energy = self.candidates.quick.energy(bounded.family)
+        return self._values(bounded.bound, energy, bounded.words)  # the bound is of the latency
 
     def _choice_bounds(self, choice: GridChoice) -> Values:
         plan = self.candidates.plan(choice)
         cycles = lower_bound(plan, self.candidates.quick.profile)
-        return self._values(cycles, predicted_energy(plan.read), plan.addresses.words)
+        energy = predicted_energy(plan.read)
+        return self._values(self._latency(cycles), energy, plan.addresses.words)
 
     def _size(self, entry: _FrontEntry) -> int:
         return 1 if entry.choice is not None else len(self.candidates.space.members(entry.family))

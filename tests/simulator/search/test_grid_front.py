@@ -11,7 +11,7 @@ from tilewright.mapper.grid.grid_mapspace import GridMapspace
 from tilewright.mapper.grid.space_time import space_time
 from tilewright.mapper.workload.errors import InfeasibleMapping, NoFeasibleMapping
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings, execute_einsum
-from tilewright.simulator.search.grid_front import METRICS, GridFrontSearch, metrics_of
+from tilewright.simulator.search.grid_front import METRICS, GridFrontSearch, _FrontWalk, metrics_of
 
 CONSTRAINTS = {
     "matrix times vector": GridConstraints(),
@@ -74,6 +74,24 @@ def test_a_budget_says_what_is_left() -> None:
     assert not front.certificate.is_complete
     assert front.certificate.left > 0
     assert "candidates are left" in str(front.certificate)
+
+
+def test_without_time_the_first_choice_found_is_executed(monkeypatch: pytest.MonkeyPatch) -> None:
+    flat = grid_arch("matrix product", 32, 4, 4)
+    einsum = einsum_workload("matrix product").einsums[0]
+    expanded: list[object] = []
+    expand = _FrontWalk._expand
+
+    def counted(walk: _FrontWalk, entry: object) -> None:
+        expanded.append(entry)
+        expand(walk, entry)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(_FrontWalk, "_expand", counted)
+    front = GridFrontSearch(budget_s=0).run(flat, einsum)
+    assert len(front.points) == 1
+    assert len(expanded) == 1
+    GridFrontSearch().run(flat, einsum)
+    assert len(expanded) > 2
 
 
 def test_nothing_fits_a_memory_that_is_too_small() -> None:
