@@ -17,7 +17,7 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -228,37 +228,38 @@ def _gap(row: Mapping[str, Any]) -> str:
     return f"{100 * row['gap']:.2g} %" if row["gap"] < 1 else f"{1 + row['gap']:.2g} x"
 
 
+def table(
+    rows: Mapping[str, Mapping[str, Any]], unit: str, limits: Sequence[float]
+) -> tuple[str, list[str]]:
+    """Return a line for each search, a cell for each limit, and what is beyond the tolerance."""
+    measure, size, digits = {"s": ("seconds", 1.0, 2), "MB": ("bytes", 1e6, 0)}[unit]
+    lines, beyond = [], []
+    for case in CASES:
+        if unit == "MB" and case.program != SEARCH:
+            continue
+        lines.append(f"| {case.name} |")
+        for limit in limits:
+            row = rows.get(f"{case.name} {limit / size:g} {unit}")
+            exceeds = row is not None and row[measure] > TOLERANCE * limit
+            beyond += [f"{case.name}, {limit / size:g} {unit}"] if exceeds else []
+            amount = f"{row[measure] / size:.{digits}f} {unit}" if row else ""
+            lines[-1] += f" {cell(row, amount, exceeds)} |"
+    return "\n".join(lines), beyond
+
+
 def page(rows: Mapping[str, Mapping[str, Any]]) -> str:
     """Return the page; a search without a row is shown as not run."""
-    times, sizes, missed = [], [], []
-    for case in CASES:
-        cells = []
-        for budget in BUDGETS:
-            row = rows.get(f"{case.name} {budget:g} s")
-            late = row is not None and row["seconds"] > TOLERANCE * budget
-            missed += [f"{case.name}, {budget:g} s"] if late else []
-            cells.append(cell(row, f"{row['seconds']:.2f} s" if row else "", late))
-        times.append(" | ".join([f"| {case.name}", *cells]) + " |")
-        if case.program != SEARCH:
-            continue
-        cells = []
-        for memory in MEMORIES:
-            row = rows.get(f"{case.name} {memory / 1e6:g} MB")
-            much = row is not None and row["bytes"] > TOLERANCE * memory
-            missed += [f"{case.name}, {memory / 1e6:g} MB"] if much else []
-            cells.append(cell(row, f"{row['bytes'] / 1e6:.0f} MB" if row else "", much))
-        sizes.append(" | ".join([f"| {case.name}", *cells]) + " |")
+    by_time, late = table(rows, "s", BUDGETS)
+    by_memory, large = table(rows, "MB", MEMORIES)
     timed, sized = (sum(name.endswith(unit) for name in rows) for unit in (" s", " MB"))
-    late = sum(name.endswith(" s") for name in missed)
     return PAGE.format(
         machine=f"{platform.machine()}, {platform.system()}, Python {platform.python_version()}",
-        base=60, timed=timed, in_time=timed - late, sized=sized,
-        in_size=sized - (len(missed) - late),
-        misses=f"\nBeyond: {'; '.join(missed)}." if missed else "",
+        base=60, timed=timed, in_time=timed - len(late), sized=sized, in_size=sized - len(large),
+        misses=f"\nBeyond: {'; '.join(late + large)}." if late + large else "",
         budgets=" | ".join(f"{budget:g} s" for budget in BUDGETS), rules="---|" * len(BUDGETS),
         memories=" | ".join(f"{memory / 1e6:g} MB" for memory in MEMORIES),
         memory_rules="---|" * len(MEMORIES), longest=LONGEST,
-        by_time="\n".join(times), by_memory="\n".join(sizes),
+        by_time=by_time, by_memory=by_memory,
     ).replace("||", "|")  # fmt: skip
 
 
