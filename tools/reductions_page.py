@@ -48,6 +48,8 @@ WORDS = (1, 16, 64, 256, 1024, 4096)
 SIDES = ((4, 4), (8, 8), (16, 16), (32, 32), (16, 4))
 SHARED = ((4, 16), (4, 1024), (8, 256), (16, 256), (16, 4096), (64, 64), (64, 1024), (64, 4096))
 """(elements, words) of all-reduces."""
+SHARED_SCHEMES = ("ring", "chain", "auto")
+SHARED_SIDES, SHARED_WORDS = (4, 8), (64, 256, 1024)
 MACHINES = ("wse2-sdk-sim", "wse3-sdk-sim")
 RAMP = 5
 """2 T_R + 1 of the published forms."""
@@ -236,24 +238,34 @@ def grid_rows(sides: Iterable[tuple[int, int]] = SIDES) -> Iterator[str]:
 
 
 def shared_rows() -> Iterator[str]:
-    """Return rows of all-reduces: the ring's program, and reductions with a multicast behind."""
+    """Return rows of all-reduces on a line: by hand, and by the schemes of mappings."""
     for machine, (elements, words) in product(MACHINES, SHARED):
-        profile, size = load_profile(machine), Size(elements, 1, words)
-        ring = Machine(ring_all_reduce(elements, words), profile).cycles()
-        found = [shared_cycles(size, scheme, machine) for scheme in ("chain", "auto")]
-        least = min(ring, *found)
-        names = zip(("ring", "`chain`", "`auto`"), (ring, *found), strict=True)
-        best = ", ".join(name for name, value in names if value == least)
-        yield (
-            f"| {machine[:4]} | {elements} | {words:,} | {ring:,} | {found[0]:,} | {found[1]:,} | "
-            f"{best} |"
-        )
+        by_hand = Machine(ring_all_reduce(elements, words), load_profile(machine)).cycles()
+        found = {s: shared_cycles(Size(elements, 1, words), s, machine) for s in SHARED_SCHEMES}
+        shown = " | ".join(f"{value:,}" for value in (by_hand, *found.values()))
+        yield f"| {machine[:4]} | {elements} | {words:,} | {shown} | {best_of(found)} |"
+
+
+def shared_grid_rows() -> Iterator[str]:
+    """Return rows of all-reduces of groups of two sides."""
+    for machine, side, words in product(MACHINES, SHARED_SIDES, SHARED_WORDS):
+        size = Size(side, side, words)
+        found = {s: shared_cycles(size, s, machine) for s in (*SHARED_SCHEMES, "snake")}
+        shown = " | ".join(f"{value:,}" for value in found.values())
+        yield f"| {machine[:4]} | {side} × {side} | {words:,} | {shown} | {best_of(found)} |"
+
+
+def best_of(found: Mapping[str, int]) -> str:
+    """Return the schemes of the least cycles."""
+    return ", ".join(f"`{name}`" for name, value in found.items() if value == min(found.values()))
 
 
 def shared_cycles(size: Size, scheme: str, machine: str) -> int:
-    """Return the cycles of a reduction and its multicast, behind the copy of the first vector."""
+    """Return the cycles of an all-reduce, behind the copy of the first vector."""
     profile = load_profile(machine)
-    line = reduction_scheme(scheme).line_for(size.words, line_costs(profile))
+    line = scheme
+    if scheme == "auto":
+        line = reduction_scheme(scheme).line_for(size.words, line_costs(profile))
     both = (plan(size, f"all_reduce({line})", stays=True),
             plan(Size(1, 1, size.words), "chain", stays=True))  # fmt: skip
     whole, copy = (Machine(program_of(one), profile).cycles() for one in both)
@@ -280,6 +292,7 @@ def page() -> str:
         grids=list(grid_rows()),
         schemes=GRID_SCHEMES,
         shared=list(shared_rows()),
+        shared_grids=list(shared_grid_rows()),
     )
 
 

@@ -29,7 +29,7 @@ from tilewright.mapper.grid.reductions import Axis
 from tilewright.mapper.grid.rings.ring_options import RingQuestion, ring_options
 from tilewright.mapper.grid.schemes.auto_tree import PUBLISHED_COSTS, LineCosts
 from tilewright.mapper.grid.schemes.reduction_scheme import reduction_scheme
-from tilewright.mapper.grid.schemes.scheme_choices import schemes_of
+from tilewright.mapper.grid.schemes.scheme_choices import schemes_of, shared_schemes
 from tilewright.mapper.mapping.mapping import Compute, Mapping, Node, Spatial, Storage, Temporal
 from tilewright.mapper.mapspace.factors import divisors
 from tilewright.mapper.workload.einsum import Einsum
@@ -125,6 +125,8 @@ class GridMapspace:
         if self.constraints.reduction == "free" or max(groups) == 1:
             elements = prod(share.count for share in family.shares)
             schemes = schemes_of(groups, elements, self.costs.of(words))
+            if family.shared and not family.shifts:
+                return shared_schemes(schemes, prod(groups), words)
         else:
             wanted = reduction_scheme(self.constraints.reduction)
             schemes = [replace(wanted, line=wanted.line_for(words, self.costs))]

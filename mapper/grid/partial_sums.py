@@ -17,6 +17,11 @@ import numpy.typing as npt
 
 from tilewright.mapper.grid.reductions import Axis, Phase, line_chains, receives
 from tilewright.mapper.grid.schemes.reduction_scheme import Order, reduction_scheme
+from tilewright.mapper.grid.schemes.ring_reduction import (
+    MOST_IN_RING,
+    RingReduction,
+    fits_ring,
+)
 from tilewright.mapper.grid.schemes.snake import Snake
 from tilewright.mapper.grid.space_time import SpaceTime
 from tilewright.mapper.workload.errors import InfeasibleMapping
@@ -28,12 +33,13 @@ Exit = Literal["none", "south", "east", "gather"]
 class PartialSums:
     """The reduction of an output over the elements.
 
-    `phases`: chains of additions along the axes, in order; none in a snake. `group_columns`,
-    `group_rows`: neighbours along X and Y that add up into one tile. `exit`: how the finished tiles
-    leave: over the south border (a whole column adds up), over the east border (a whole row does),
-    along each column to the south, element after element (gather), or not at all (none: they stay
-    in the memories). `shared`: whether the last element of a group then sends the finished tile to
-    all others of the group. `order`: of the axes, or a snake.
+    `phases`: chains of additions along the axes, in order; none in a snake or ring.
+    `group_columns`, `group_rows`: neighbours along X and Y that add up into one tile. `exit`: how
+    the finished tiles leave: over the south border (a whole column adds up), over the east border
+    (a whole row does), along each column to the south, element after element (gather), or not at
+    all (none: they stay in the memories). `shared`: whether the last element of a group then sends
+    the finished tile to all others of the group. `order`: of the axes, or a snake, or a ring.
+    `values`: of a tile that goes round a ring.
     """
 
     phases: tuple[Phase, ...]
@@ -42,6 +48,7 @@ class PartialSums:
     exit: Exit
     shared: bool = False
     order: Order = "x_first"
+    values: int = 0
 
     @property
     def axes(self) -> tuple[Axis, Axis]:
@@ -52,6 +59,13 @@ class PartialSums:
     def snake(self) -> Snake | None:
         """The one chain through each group, if sums run along a snake; None if along the axes."""
         return Snake(self.group_columns, self.group_rows) if self.order == "snake" else None
+
+    @property
+    def ring(self) -> RingReduction | None:
+        """The ring through each group, if it adds up by one; None if not."""
+        if self.order != "ring":
+            return None
+        return RingReduction(Snake(self.group_columns, self.group_rows), self.values)
 
     @property
     def first(self) -> tuple[int, int]:
@@ -97,7 +111,9 @@ def partial_sums(read: SpaceTime) -> PartialSums:
             instead=f"{inner}, or no Storage of {read.output.name} outside the grid",
         )
     wide, tall = _group(read, "X"), _group(read, "Y")
-    order: Order = scheme.order if min(wide, tall) > 1 else "x_first"
+    order: Order = scheme.order if min(wide, tall) > 1 or scheme.order == "ring" else "x_first"
+    if order == "ring" and wide * tall > 1:
+        _check_ring(read, wide * tall)
     line = scheme.line_for(read.output.values)
     sums = PartialSums(
         phases=(),
@@ -105,9 +121,26 @@ def partial_sums(read: SpaceTime) -> PartialSums:
         group_rows=tall,
         exit=_exit(read, wide, tall),
         shared=scheme.shared and wide * tall > 1,
-        order=order,
+        order=order if wide * tall > 1 else "x_first",
+        values=read.output.values if order == "ring" else 0,
     )
-    return sums if order == "snake" else replace(sums, phases=_all_phases(read, sums, line))
+    if order in ("snake", "ring"):
+        return sums
+    return replace(sums, phases=_all_phases(read, sums, line))
+
+
+def _check_ring(read: SpaceTime, elements: int) -> None:
+    """Raise InfeasibleMapping unless a tile has a chunk for each element of a ring."""
+    name, values = read.output.name, read.output.values
+    if read.shifted:
+        raise InfeasibleMapping(
+            f"{name} is added up round a ring, where tiles shift", instead="another reduction"
+        )
+    if not fits_ring(elements, values):
+        raise InfeasibleMapping(
+            f"a ring of {elements} elements adds up {values} values of {name}",
+            instead=f"at most {MOST_IN_RING} elements, whose number divides the values of a tile",
+        )
 
 
 def _all_phases(read: SpaceTime, sums: PartialSums, line: str) -> tuple[Phase, ...]:
@@ -149,6 +182,8 @@ def _exit(read: SpaceTime, group_columns: int, group_rows: int) -> Exit:
 
 def sums_received(read: SpaceTime, sums: PartialSums) -> npt.NDArray[np.int64]:
     """Return how many partial sums each element receives for one output tile: (rows, columns)."""
+    if sums.ring is not None:
+        return np.ones((read.rows, read.columns), dtype=np.int64)
     if sums.snake is not None:
         tall, wide = read.rows // sums.group_rows, read.columns // sums.group_columns
         return np.tile(np.minimum(sums.snake.places, 1), (tall, wide))

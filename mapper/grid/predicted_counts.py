@@ -20,6 +20,7 @@ from tilewright.mapper.grid.partial_sums import (
     sums_received,
 )
 from tilewright.mapper.grid.rings.shifts import shift_hops
+from tilewright.mapper.grid.schemes.ring_reduction import RingReduction
 from tilewright.mapper.grid.space_time import SpaceTime
 from tilewright.mapper.model.conventions import conventions_called
 from tilewright.mapper.model.evaluation import evaluate_flat
@@ -118,6 +119,27 @@ def _values_per_action(read: SpaceTime, component: str, tensor: str, action: str
     return table[tensor]
 
 
+def _of_ring(read: SpaceTime, ring: RingReduction) -> Counts:
+    """Return the hops, and what an all-reduce by a ring adds to the model's counts."""
+    name, grid = read.einsum.name, read.grid
+    rings = read.columns * read.rows // ring.elements
+    return {
+        f"{name}/{_fabric(read)}/None/hop": _stream_hops(read) + rings * ring.hops,
+        f"{name}/{grid.memory.name}/{read.output.name}/read": rings * ring.reads,
+        f"{name}/{grid.memory.name}/{read.output.name}/write": rings * ring.writes,
+        f"{name}/{grid.compute.name}/None/add": rings * ring.additions,
+    }
+
+
+def _fabric(read: SpaceTime) -> str:
+    return read.grid.fabric.name if read.grid.fabric is not None else "fabric"
+
+
+def _stream_hops(read: SpaceTime) -> int:
+    """Return the words times links of the inputs, those that shift among them."""
+    return sum(s.number * s.words * s.hops for s in host_streams(read)) + shift_hops(read)
+
+
 def _of_fabric(read: SpaceTime) -> Counts:
     """Return the hops, and what the additions over elements add to the model's counts.
 
@@ -126,6 +148,8 @@ def _of_fabric(read: SpaceTime) -> Counts:
     """
     name, grid, output = read.einsum.name, read.grid, read.output
     sums = partial_sums(read)
+    if sums.ring is not None:
+        return _of_ring(read, sums.ring)
     received = sums_received(read, sums)
     words = output.values * read.visits(output)
     through = int((received - 1).clip(min=0).sum())
@@ -139,12 +163,9 @@ def _of_fabric(read: SpaceTime) -> Counts:
         reads, writes = reads + stored, writes + stored
         if sums.shared:  # the heads send the tile, all others write it
             reads, writes = reads + heads, writes + read.columns * read.rows - heads
-    fabric = grid.fabric.name if grid.fabric is not None else "fabric"
-    stream_hops = sum(s.number * s.words * s.hops for s in host_streams(read))
-    stream_hops += shift_hops(read)
     sum_and_exit = sum_hops(read, sums) + exit_hops(read, sums) + share_hops(read, sums)
     return {
-        f"{name}/{fabric}/None/hop": stream_hops + words * sum_and_exit,
+        f"{name}/{_fabric(read)}/None/hop": _stream_hops(read) + words * sum_and_exit,
         f"{name}/{grid.memory.name}/{output.name}/read": words * reads,
         f"{name}/{grid.memory.name}/{output.name}/write": words * writes,
         f"{name}/{grid.compute.name}/None/add": words * int(received.sum()),

@@ -22,7 +22,8 @@ class Storage:
     one during the work on another; `reduction`, how partial sums of an output are added over the
     elements: chain (the default), tree, two_phase or two_phase(4), groups of 4, auto or
     auto(21,5,1), a tree made for a machine, one of these in y_first(...), columns before rows, or
-    snake; any of them in all_reduce(...) sends the result back to the elements that added it up;
+    snake; any of them in all_reduce(...) sends the result back to the elements that added it up,
+    and all_reduce(ring) adds up a part of it in each of them;
     `shift`, the dimension of the grid along whose rings the tiles move on in each turn of the loop
     above.
     """

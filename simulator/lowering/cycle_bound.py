@@ -29,6 +29,7 @@ from tilewright.simulator.lowering.element_program import (
     STEP,
 )
 from tilewright.simulator.lowering.plan import Plan
+from tilewright.simulator.lowering.rings.ring_bound import least_slice, ring_cycles, ring_end
 from tilewright.simulator.lowering.sum_roles import Role
 from tilewright.simulator.lowering.task_cycles import AlikeRuns, BodyCycles, TaskCycles
 from tilewright.simulator.profiles.profile import Profile
@@ -111,10 +112,23 @@ def _work_before_sums(plan: Plan, profile: Profile, work: BodyCycles) -> BodyCyc
     one operation for each tile, too.
     """
     output = plan.read.output
-    if output.depth and any(tensor.buffers == 2 for tensor in plan.read.tensors):
+    if plan.sums.ring is not None:
+        if _has_two_buffers(plan):
+            return _shorter(alone_cycles(plan, profile), profile.task_end_cycles)
+        sent = work.until[f"send {output.name}"] - least_slice(plan.sums.ring, profile)
+        return _shorter(work, work.total - sent)
+    if output.depth and _has_two_buffers(plan):
         role = plan.roles[plan.placement[plan.sums.first]]
         return work_cycles(plan, profile, role, last_send=False)
-    behind = work.since[f"send {output.name}"] + _operation(plan, profile)
+    return _shorter(work, work.since[f"send {output.name}"] + _operation(plan, profile))
+
+
+def _has_two_buffers(plan: Plan) -> bool:
+    return any(tensor.buffers == 2 for tensor in plan.read.tensors)
+
+
+def _shorter(work: BodyCycles, behind: float) -> BodyCycles:
+    """Return the cycles of an element without the last ones, `behind`."""
     since = {label: max(0.0, cycles - behind) for label, cycles in work.since.items()}
     return replace(work, total=work.total - behind, since=since)
 
@@ -228,7 +242,7 @@ def sums_cross(groups: Sequence[int], axis: Axis, order: Order) -> bool:
 
     `groups`: elements along X and along Y.
     """
-    if axis == "Y" and order == "snake" and groups[0] > 1:
+    if axis == "Y" and order in ("snake", "ring") and groups[0] > 1:
         return False
     return groups[AXES.index(axis)] > 1
 
@@ -275,7 +289,10 @@ def _sums_end(plan: Plan, profile: Profile, first: BodyCycles) -> float:
     """
     rows, columns = np.arange(plan.read.rows), plan.read.columns
     group = np.arange(columns - plan.sums.group_columns, columns)
-    return _group_end(plan, profile, (rows, group), _work_before_sums(plan, profile, first))
+    done = _group_end(plan, profile, (rows, group), _work_before_sums(plan, profile, first))
+    if plan.sums.ring is None or _has_two_buffers(plan):  # which count the words of moves already
+        return done
+    return max(done, ring_end(plan.sums.ring, first, plan.read.output.name, profile))
 
 
 def _group_end(
@@ -290,6 +307,8 @@ def _group_end(
     ready = np.full((rows.size, columns.size), work.total)
     for stream in plan.streams:
         ready = np.maximum(ready, _behind_streams(plan, profile, stream, places, work))
+    if sums.ring is not None:
+        return float(ready.max()) + ring_cycles(sums.ring, profile)
     operation = _operation(plan, profile)
     if sums.snake is not None:
         done = _snakes_end(ready, sums.snake, operation, profile)

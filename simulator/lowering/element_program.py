@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tilewright.mapper.grid.partial_sums import PartialSums
+from tilewright.mapper.grid.partial_sums import PartialSums, partial_sums
 from tilewright.mapper.grid.space_time import HeldTensor, SpaceTime
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.mapper.workload.formulas.expression import joins_by_max
@@ -24,6 +24,7 @@ from tilewright.simulator.lowering.kernel import (
     emit_kernel,
 )
 from tilewright.simulator.lowering.number_operations import move_of, operation_on
+from tilewright.simulator.lowering.rings.ring_sums import RingProgram, ring_program
 from tilewright.simulator.lowering.rings.shift_program import (
     declare_shifts,
     free_queues,
@@ -151,7 +152,16 @@ def _declare(code: CodeBuilder, kernel: ElementKernel, role: Role) -> None:
         code.fabin(f"{tensor.name}_in", queue, tensor.values)
         code.mem1d(f"{tensor.name}_tile", tensor.name, extent=tensor.values)
     declare_shifts(code, read, role)
-    _declare_sums(code, read, role, queues[len(read.streams) :])
+    if role.ring is not None:
+        _ring(read, role).declare(code)
+    else:
+        _declare_sums(code, read, role, queues[len(read.streams) :])
+
+
+def _ring(read: SpaceTime, role: Role) -> RingProgram:
+    ring = partial_sums(read).ring
+    assert ring is not None
+    return ring_program(read, role, ring)
 
 
 def _declare_sums(code: CodeBuilder, read: SpaceTime, role: Role, free: Sequence[int]) -> None:
@@ -246,6 +256,12 @@ class _ElementProgram:
             self._send(task)
 
     def _send(self, task: TaskBuilder) -> None:
+        """Append what the element does with the sums and results of one output tile."""
+        if self.role.ring is not None:
+            joining = joining_operation(self.read)
+            assert joining is not None  # check_sums
+            _ring(self.read, self.role).add_up(task, move_of(self.read.dtype), joining)
+            return
         for step in self.sums:
             label = step.label(self.read.output.name)
             task.op(self.operation(step), step.dest, *step.sources, label=label)

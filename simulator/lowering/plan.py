@@ -78,7 +78,7 @@ class Plan:
         """The most additions that a value of the output goes through, for the rounding bound."""
         read = self.read
         local = prod(loop.count for loop in read.time if read.is_reduced(loop.variable))
-        if self.sums.snake is not None:
+        if self.sums.snake is not None or self.sums.ring is not None:
             return local + self.sums.group
         chains = (max(len(c.positions) for c in phase.chains) for phase in self.sums.phases)
         return local + sum(chains)
@@ -141,6 +141,7 @@ def _text(plan: Plan) -> str:
             *(_shift_text(read, tensor) for tensor in read.shifted),
             *(_phase_text(number, phase) for number, phase in enumerate(plan.sums.phases)),
             *([f"  sums wind through groups of {plan.sums.group}"] if plan.sums.snake else []),
+            *([f"  sums go round rings of {plan.sums.group}"] if plan.sums.ring else []),
             f"  results leave: {plan.sums.exit}"
             + (f", shared by {plan.sums.group} elements" if plan.sums.shared else ""),
             *(_memory_text(plan, tensor) for tensor in read.tensors),

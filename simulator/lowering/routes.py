@@ -13,6 +13,7 @@ from tilewright.mapper.grid.reductions import Chain, Phase
 from tilewright.mapper.grid.schemes.snake import Snake
 from tilewright.mapper.grid.space_time import SpaceTime
 from tilewright.simulator.build.program_builder import ProgramBuilder
+from tilewright.simulator.lowering.rings.ring_sums import route_ring
 from tilewright.simulator.lowering.sum_roles import OUT, SHARE, exit_color, link_color
 from tilewright.simulator.program.routes import Area, CounterFilter, EdgeInput, EdgeOutput
 
@@ -118,6 +119,9 @@ def route_sums(builder: ProgramBuilder, read: SpaceTime, sums: PartialSums) -> N
 
     builder: of the program, changed; read: the mapping; sums: how partial sums are added and leave.
     """
+    if sums.ring is not None:
+        route_ring(builder, read, sums)
+        return
     if sums.snake is not None:
         _route_snakes(builder, read, sums.snake)
     for number, phase in enumerate(sums.phases):

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from tilewright.mapper.grid.partial_sums import PartialSums
 from tilewright.mapper.grid.reductions import Phase
+from tilewright.mapper.grid.schemes.ring_reduction import RingReduction, link_colors
 
 Numbers = npt.NDArray[np.int32]
 OUT = "out"
@@ -41,7 +42,8 @@ class Role:
     stays in memory. `passes`: color on which finished tiles of other elements arrive, which the
     element sends on behind its own tile, and `passed`, how many; None and 0 for none. `share`:
     whether the element sends the finished tile to its group, receives it, or neither. `shifts`: the
-    colors of the tensors whose tiles go round rings.
+    colors of the tensors whose tiles go round rings. `ring`: the place of an element that adds up a
+    chunk of the tile round a ring, on the colors `receives` and `send`; None for other reductions.
     """
 
     receives: tuple[str, ...] = ()
@@ -50,6 +52,7 @@ class Role:
     passed: int = 0
     share: Share = "none"
     shifts: tuple[ShiftColors, ...] = ()
+    ring: int | None = None
 
     @property
     def name(self) -> str:
@@ -58,7 +61,8 @@ class Role:
         passed = f"_passing_{self.passed}" if self.passed else ""
         shared = {"none": "", "send": "_sharing", "receive": "_shared"}[self.share]
         shifted = "".join(f"_{came}_{goes}" for _, came, goes in self.shifts)
-        return f"from_{received}_to_{self.send or 'none'}{passed}{shared}{shifted}"
+        place = "" if self.ring is None else f"_place_{self.ring}"
+        return f"from_{received}_to_{self.send or 'none'}{passed}{shared}{shifted}{place}"
 
 
 def link_color(phase: int, link: int) -> str:
@@ -115,6 +119,8 @@ def roles(columns: int, rows: int, sums: PartialSums) -> tuple[tuple[Role, ...],
 
     columns, rows: of the elements in use; sums: how partial sums are added and leave.
     """
+    if sums.ring is not None:
+        return _ring_roles(columns, rows, sums.ring)
     if sums.snake is not None:
         return _snake_roles(columns, rows, sums)
     kinds = _grid_kinds(columns, rows, sums)
@@ -214,6 +220,16 @@ def _snake_roles(columns: int, rows: int, sums: PartialSums) -> tuple[tuple[Role
         number = numbers.setdefault(_sharing(sums, role, is_head=True), len(numbers))
         by_kind.append(number)
     return tuple(numbers), np.array(by_kind, dtype=np.int32)[kinds]
+
+
+def _ring_roles(columns: int, rows: int, ring: RingReduction) -> tuple[tuple[Role, ...], Numbers]:
+    """Return what `roles` does for rings: each place of a ring has a role of its own."""
+    colors = link_colors(ring.elements)
+    parts = tuple(
+        Role((receives,), sends, ring=place) for place, (receives, sends) in colors.items()
+    )
+    groups = rows // ring.way.rows, columns // ring.way.columns
+    return parts, np.tile(ring.way.places, groups).astype(np.int32)
 
 
 def _link_role(place: int) -> Role:

@@ -17,6 +17,8 @@ from tilewright.mapper.grid.host_streams import Lines, shared_lines
 from tilewright.mapper.grid.number_types import dtype_of
 from tilewright.mapper.grid.reductions import Axis
 from tilewright.mapper.grid.schemes.reduction_scheme import ReductionScheme, reduction_scheme
+from tilewright.mapper.grid.schemes.ring_reduction import RingReduction
+from tilewright.mapper.grid.schemes.snake import Snake
 from tilewright.mapper.workload.einsum import TensorAccess
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.check.route_check import MAX_STREAM
@@ -31,6 +33,7 @@ from tilewright.simulator.lowering.cycle_bound import (
     words_end,
 )
 from tilewright.simulator.lowering.kernel import COMPUTE
+from tilewright.simulator.lowering.rings.ring_bound import ring_cycles
 from tilewright.simulator.lowering.task_cycles import BodyCycles
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.search.element_cycles import (
@@ -154,6 +157,8 @@ class QuickBound:
             sum(sums_cross(tiles.groups, axis, scheme.order) for axis in AXES) for scheme in schemes
         )
         operations = max(received, not stays) + tiles.family.shared
+        if any(scheme.order == "ring" for scheme in schemes):  # all words of a tile, in parts
+            operations = 1
         heads = tiles.elements[1] // rows
         gathers = not stays and heads > 1 and columns < tiles.elements[0]
         return SumCount(operations, heads - 1 if gathers else 0)
@@ -171,9 +176,14 @@ class QuickBound:
         if columns * rows == 1:
             return element.with_sums(tiles, alone, SumCount(int(not self.space.output_stays)))
         operation = element.load + element.words(tiles.output)
-        end = min(self._sums_cycles(columns, rows, scheme, operation) for scheme in schemes)
-        if family.shared:
-            end += way_back((columns, rows), tiles.output, self.profile)
+        ring = RingReduction(Snake(columns, rows), tiles.output)
+        back = way_back((columns, rows), tiles.output, self.profile) if family.shared else 0.0
+        end = min(
+            ring_cycles(ring, self.profile)
+            if scheme.order == "ring"
+            else self._sums_cycles(columns, rows, scheme, operation) + back
+            for scheme in schemes
+        )
         behind = alone.since.get(COMPUTE, alone.total) + operation
         return element.with_sums(tiles, alone, SumCount(1)) - behind + end
 

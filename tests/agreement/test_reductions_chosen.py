@@ -14,6 +14,7 @@ from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings
 from tilewright.simulator.execution.execution import grid_path
 from tilewright.simulator.search.candidate_search import Candidates
+from tilewright.simulator.search.grid_mapping import GridRequest, map_on_grid
 from tilewright.simulator.search.grid_search import GridSearch
 
 
@@ -58,3 +59,24 @@ def test_the_best_scheme_is_found(
     cycles = {choice.reduction: candidates.simulated_cycles(choice) for choice in choices}
     assert found.execution.cycles == min(cycles.values()) == cycles[best]
     assert len(cycles) >= 4
+
+
+@pytest.mark.parametrize(
+    ("machine", "best"), [("wse2-sdk-sim", "chain"), ("wse3-sdk-sim", "all_reduce(ring)")]
+)
+def test_a_ring_is_chosen_where_it_is_best(machine: str, best: str) -> None:
+    """Sums that 16 elements need again: over the fabric of the WSE-3 a chain's way is long."""
+    text = (
+        "workload:\n  rank_sizes: {K: 16, N: 256}\n  bits_per_value: {All: 32}\n"
+        "  persistent_tensors: A | B\n"
+        '  einsums: ["D[n] = A[k, n]", "Z[k, n] = B[k, n] * D[n]"]\n'
+    )
+    workload = load_workload(load_document("normalized.yaml", text=text))
+    arch = load_arch(HARDWARE).with_values({"variables.GridX": 16, "variables.GridY": 1})
+    wanted = GridConstraints.of({"x": "k", "y": "none", "tile": "none"})
+    request = GridRequest(
+        settings=ExecutionSettings(machine=machine), constraints={"D": wanted, "Z": wanted}
+    )
+    found = map_on_grid(arch, workload, request)
+    assert found.certificate.is_optimal
+    assert found.execution.einsums[0].plan.read.reduction == best

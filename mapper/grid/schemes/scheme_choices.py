@@ -10,7 +10,8 @@ from typing import Final
 
 from tilewright.mapper.grid.reductions import line_chains
 from tilewright.mapper.grid.schemes.auto_tree import MOST_ELEMENTS, AdditionCosts
-from tilewright.mapper.grid.schemes.reduction_scheme import ReductionScheme
+from tilewright.mapper.grid.schemes.reduction_scheme import RING, ReductionScheme
+from tilewright.mapper.grid.schemes.ring_reduction import fits_ring
 
 MOST_WINDING: Final = 16_384
 """Elements that chains wind through, at most: each takes routes of its own."""
@@ -35,6 +36,15 @@ def schemes_of(
             known.add(chains)
             schemes.append(scheme)
     return schemes
+
+
+def shared_schemes(schemes: list[ReductionScheme], elements: int, values: int) -> list[str]:
+    """Return the texts of schemes whose result goes to all elements, and a ring where there is one.
+
+    `elements`: that add up a tile; `values`: of a tile.
+    """
+    texts = [str(replace(scheme, shared=True)) for scheme in schemes]
+    return [*texts, str(RING)] if fits_ring(elements, values) else texts
 
 
 def _all_schemes(groups: tuple[int, int], costs: AdditionCosts) -> Iterator[ReductionScheme]:

@@ -43,7 +43,10 @@ def check_routes(program: Program) -> str:
 
 
 def _directions(program: Program, color: str) -> tuple[Bools, Bools]:
-    """Return by which ports the routers take and send a color: (5, rows, columns) each."""
+    """Return by which ports the routers take and send a color: (5, rows, columns) each.
+
+    Those of all positions of their switches.
+    """
     takes = np.zeros((5, program.height, program.width), dtype=bool)
     sends = takes.copy()
     for route in program.routes:
@@ -51,9 +54,10 @@ def _directions(program: Program, color: str) -> tuple[Bools, Bools]:
             area = route.area
             rows = slice(area.row, area.row + area.height)
             columns = slice(area.column, area.column + area.width)
-            for directions, ports in ((takes, route.rx), (sends, route.tx)):
-                for port in ports:
-                    directions[PORTS.index(port), rows, columns] = True
+            for position in route.directions():
+                for directions, ports in ((takes, position.rx), (sends, position.tx)):
+                    for port in ports or ():
+                        directions[PORTS.index(port), rows, columns] = True
     return takes, sends
 
 

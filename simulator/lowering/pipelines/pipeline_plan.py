@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from tilewright.mapper.grid.distribution import check_padding, lies_elsewhere, needed, produced
+from tilewright.mapper.grid.partial_sums import partial_sums
 from tilewright.mapper.grid.pipelines.einsum_groups import EinsumGroup
 from tilewright.mapper.grid.space_time import SpaceTime
 from tilewright.mapper.workload.errors import InfeasibleMapping
@@ -185,6 +186,11 @@ def _check_held(group: EinsumGroup, read: SpaceTime, turns: int) -> None:
             raise InfeasibleMapping(
                 f"{tensor.name} of {name} has two buffers or shifts in a Pipeline",
                 instead="one buffer; tiles wait in the queues meanwhile",
+            )
+        if tensor.access.output and partial_sums(read).ring is not None:
+            raise InfeasibleMapping(
+                f"{tensor.name} is added up round a ring in a Pipeline",
+                instead="another reduction: the switches of a ring go one way",
             )
         if tensor.name in group.passed and tensor.depth != depth:
             raise InfeasibleMapping(
