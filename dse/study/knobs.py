@@ -8,7 +8,15 @@ from collections.abc import Sequence
 from tilewright.arch.quantities import with_unit
 from tilewright.dse.study.design_space import Space, Value
 
-_UNITS = {"size": "bit", "energy": "J", "latency": "s", "area": "m²", "leak_power": "W"}
+_UNITS = {
+    "size": "bit",
+    "energy": "J",
+    "latency": "s",
+    "area": "m²",
+    "leak_power": "W",
+    "throughput": "Hz",
+    "clock_hz": "Hz",
+}
 
 
 def labels_of(space: Space) -> list[str]:
@@ -47,7 +55,7 @@ def knob_text(path: str, value: Value) -> str:
         return str(value).lower()  # as in the file
     if isinstance(value, str):
         return value
-    is_field = path.startswith("arch.") and not path.startswith("arch.variables.")
+    is_field = path.startswith(("arch.", "machine.")) and not path.startswith("arch.variables.")
     unit = _UNITS.get(path.rpartition(".")[2]) if is_field else None
     if unit is not None:
         return with_unit(value, unit, 3 if unit == "bit" else 6)
