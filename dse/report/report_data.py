@@ -19,6 +19,8 @@ from tilewright.dse.study.study import StudySpec
 
 MAX_BREAKDOWNS = 2_000
 """Trials up to which each has its breakdown in a page; beyond, only the designs shown."""
+MAX_MAPPINGS = 200
+"""Mappings of a design's own front in a page."""
 MAX_DETAILS = 16_000_000
 """Bytes of details in a page; a large front would make it slow to open."""
 
@@ -33,6 +35,11 @@ def report_data(run: RunDirectory, spec: StudySpec, trials: Sequence[Trial]) -> 
     reference = reference_of(trials)
     outlined = trials if len(trials) <= MAX_BREAKDOWNS else shown_in_detail(trials, spec)
     with_breakdown = {trial.number for trial in outlined if trial.same_as is None}
+    own_fronts = {
+        str(trial.number): rows
+        for trial in shown_in_detail(trials, spec)
+        if len(rows := own_front(trial, spec.mapper.get("front", ()))) > 1
+    }
     return {
         "objectives": [{"metric": o.metric, "goal": o.goal} for o in spec.objectives],
         "limits": [limit for c in spec.constraints if (limit := _plain_limit(c))],
@@ -45,6 +52,7 @@ def report_data(run: RunDirectory, spec: StudySpec, trials: Sequence[Trial]) -> 
         "front": [trial.number for trial in front],
         "reference": None if reference is None else reference.number,
         "details": _details(run, spec, trials),
+        "own_fronts": own_fronts,
         "hypervolume": hypervolume_by_batch(spec, trials),
         "sharing": sharing_of(run.path / TIMES)._asdict(),
     }
@@ -64,6 +72,20 @@ def _plain_limit(constraint: Constraint) -> dict[str, Any] | None:
         "max": value if upper else None,
         "min": None if upper else value,
     }
+
+
+def own_front(trial: Trial, asked: Sequence[str]) -> list[dict[str, float]]:
+    """Return metrics of the mappings on a design's own front, at most 200, spread evenly.
+
+    `asked`: the metrics of that front; `usage` stands for that of all memories.
+    """
+    rows = trial.mappings
+    if len(rows) > MAX_MAPPINGS:
+        rows = [rows[n * (len(rows) - 1) // (MAX_MAPPINGS - 1)] for n in range(MAX_MAPPINGS)]
+    return [
+        {name: value for name, value in row.items() if {name, name.partition(".")[0]} & set(asked)}
+        for row in rows
+    ]
 
 
 def metric_names(spec: StudySpec, trials: Sequence[Trial]) -> list[str]:

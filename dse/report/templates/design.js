@@ -55,7 +55,7 @@ function drawDesign(trial) {
   section = Math.min(section, sections.length - 1);
   const tabs = sections.length < 2 ? null : el("div", { class: "tabs", role: "tablist" }, ...sections.map((one, index) =>
     el("button", { type: "button", role: "tab", "aria-selected": index === section, onclick: () => { section = index; drawDesign(trial); } }, one.einsum)));
-  body.replaceChildren(...[waterfalls(trial), tabs, drawSection(sections[section]), machineOf(details, sections[section].workload)].filter(Boolean));
+  body.replaceChildren(...[waterfalls(trial), ownFront(trial), tabs, drawSection(sections[section]), machineOf(details, sections[section].workload)].filter(Boolean));
 }
 
 // Of several workloads each has its own: that of the section that is shown.
@@ -83,6 +83,33 @@ function waterfalls(trial) {
   const names = Object.keys(trial.breakdown).filter((name) => reference.breakdown[name] && METRICS.has(name));
   const figures = names.map((name) => (name === "latency" ? pairs : waterfall)(name, reference.breakdown[name], trial.breakdown[name]));
   return figures.length ? el("div", { class: "waterfalls" }, ...figures) : null;
+}
+
+// The mappings on the design's own front, in the two of its metrics that differ most.
+function ownFront(trial) {
+  const rows = DATA.own_fronts[trial.n];
+  if (!rows) return null;
+  const spread = (name) => new Set(rows.map((row) => row[name])).size;
+  const names = Object.keys(rows[0]).filter((name) => METRICS.has(name)), most = [...names].sort((a, b) => spread(b) - spread(a)).slice(0, 2);
+  const axes = names.filter((name) => most.includes(name));
+  if (axes.length < 2) return null;
+  const width = 1060, height = 290, left = 74, right = 1046, top = 26, bottom = 240;
+  const [[xFactor, xTitle], [yFactor, yTitle]] = axes.map((name) => axisTitle(name, rows.map((row) => row[name])));
+  const x = makeScale(rows.map((row) => row[axes[0]] * xFactor), left, right), y = makeScale(rows.map((row) => row[axes[1]] * yFactor), bottom, top);
+  const place = (row) => ({ cx: x.place(row[axes[0]] * xFactor), cy: y.place(row[axes[1]] * yFactor) });
+  const words = (row) => names.map((name) => `${METRICS.get(name).label} ${metricText({ metrics: row }, name)}`).join(", ");
+  const svg = el("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${rows.length} mappings of this design: ${yTitle} over ${xTitle}` });
+  for (const tick of x.ticks) svg.append(el("line", { class: "grid", x1: x.place(tick), x2: x.place(tick), y1: top, y2: bottom }), el("text", { x: x.place(tick), y: bottom + 18, "text-anchor": "middle" }, digits(tick)));
+  for (const tick of y.ticks) svg.append(el("line", { class: "grid", x1: left, x2: right, y1: y.place(tick), y2: y.place(tick) }), el("text", { x: left - 9, y: y.place(tick) + 4, "text-anchor": "end" }, digits(tick)));
+  svg.append(el("line", { class: "axis", x1: left, x2: right, y1: bottom, y2: bottom }), el("text", { class: "axis-title", x: right, y: bottom + 40, "text-anchor": "end" }, xTitle), el("text", { class: "axis-title", x: 4, y: 14 }, yTitle));
+  for (const row of rows) {
+    const dot = el("circle", { class: "p own", r: 4.5, ...place(row) });
+    dot.append(el("title", {}, words(row)));
+    svg.append(dot);
+  }
+  if (axes.every((name) => trial.metrics[name] !== undefined)) svg.append(el("circle", { class: "ring", r: 9, ...place(trial.metrics) }));
+  const note = el("p", { class: "muted", style: "font-size:13px;margin:8px 0 0" }, "Mappings of this one design of which none beats another; ringed: the one that its figures above are of.");
+  return el("figure", { class: "panel chart own-front", style: "margin-bottom:16px" }, el("h3", {}, `Its own front: ${rows.length} mappings`), svg, note);
 }
 
 function ranked(before, after) {

@@ -7,11 +7,13 @@ import json
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 
 import pytest
 from design_files import run_here
 
 from tilewright.dse.models.evaluator import Outcome
+from tilewright.dse.report.report import write_report
 
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
 ACTIONS = """
@@ -162,6 +164,28 @@ def test_nothing_sticks_out_of_a_narrow_window(toy, tmp_path):
     width, out = json.loads(html.unescape(re.search(r'<pre id="seen">(.*?)</pre>', document)[1]))
     assert width <= 400
     assert out == []
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif(BROWSER is None, reason="no browser is installed")
+def test_the_own_front_of_a_design_is_drawn(toy, tmp_path):
+    class WithMappings(toy.ToyModel):
+        def evaluate(self, point):
+            outcome = super().evaluate(point)
+            energy, cycles = outcome.metrics["energy"], outcome.metrics["cycles"]
+            rows = [{"energy": energy * n, "cycles": cycles / n, "area": n} for n in (1, 2, 3)]
+            return replace(outcome, mappings=tuple(rows))
+
+    result = run_here(toy, tmp_path, {"search.trials": 16}, evaluator=WithMappings())
+    spec = replace(result.spec, mapper={"front": ["energy", "cycles"]})
+    document, logged = opened(write_report(result.run, spec, result.trials))
+    assert not logged
+    drawn = re.search(r'<figure class="panel chart own-front".*?</figure>', document, re.DOTALL)
+    assert drawn is not None
+    assert "Its own front: 3 mappings" in drawn[0]
+    assert drawn[0].count('class="p own"') == 3
+    assert drawn[0].count('class="ring"') == 1
+    assert len(set(re.findall(r'class="p own" r="4.5" cx="([\d.]+)"', drawn[0]))) == 3
 
 
 class WithBreakdown:

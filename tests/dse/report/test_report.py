@@ -10,6 +10,8 @@ import pytest
 
 from tilewright.arch.errors import SpecError
 from tilewright.dse.report.report import write_report
+from tilewright.dse.report.report_data import MAX_MAPPINGS, own_front
+from tilewright.dse.run.record import Trial
 from tilewright.dse.run.runner import Execution, start_study
 from tilewright.dse.study.study_loading import load_stored_study, load_study
 
@@ -151,3 +153,15 @@ def test_the_page_can_be_used_by_keyboard_and_linked_to(text):
     assert "outline: none" not in text
     for words in ('class: "sort"', 'role: "img"', "#trial-${number}", '"hashchange"'):
         assert words in text
+
+
+def test_an_own_front_has_the_metrics_asked_for_and_is_thinned():
+    rows = [{"energy": float(n), "area": 1.0, "usage.Buffer": 8.0 * n} for n in range(500)]
+    trial = Trial(number=0, batch=0, batch_size=1, key="a", point={}, status="feasible",
+                  metrics={"energy": 0.0}, mappings=rows)  # fmt: skip
+    kept = own_front(trial, ("energy", "usage"))
+    assert len(kept) == MAX_MAPPINGS
+    assert (kept[0], kept[-1]) == (
+        {"energy": 0.0, "usage.Buffer": 0.0}, {"energy": 499.0, "usage.Buffer": 3992.0}
+    )  # fmt: skip
+    assert own_front(trial, ("area",))[7] == {"area": 1.0}
