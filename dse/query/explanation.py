@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -129,16 +129,19 @@ def _dominant(metric: str, parts: Mapping[str, float]) -> str:
     return f"{label(metric)}, most: {shares}"
 
 
-def explain_trial(run: RunTrials, number: int) -> TrialExplanation:
+def explain_trial(
+    run: RunTrials, number: int, note: Callable[[str], None] = lambda _: None
+) -> TrialExplanation:
     """Explain a trial: what takes most, what is proven, and what one step of each knob changes.
 
-    Steps that the run has not tried are evaluated. Raises RunError if there is no such trial.
+    Steps that the run has not tried are evaluated; `note` is told of each before. Raises RunError
+    if there is no such trial.
     """
     trial = run.trial(number)
     objectives = tuple(o.metric for o in run.spec.objectives if o.metric in trial.metrics)
     labels = dict(zip(run.spec.space.paths, labels_of(run.spec.space), strict=True))
     knobs = {labels[path]: knob_text(path, value) for path, value in trial.point.items()}
-    steps = list(_steps(run, trial)) if trial.metrics else []
+    steps = list(_steps(run, trial, note)) if trial.metrics else []
     if objectives:
         first, value = objectives[0], trial.metrics[objectives[0]]
         steps.sort(key=lambda step: -abs(step.metrics.get(first, value) - value))
@@ -148,7 +151,7 @@ def explain_trial(run: RunTrials, number: int) -> TrialExplanation:
     return TrialExplanation(trial, objectives, knobs, tuple(steps), words, workloads)
 
 
-def _steps(run: RunTrials, trial: Trial) -> Iterator[KnobStep]:
+def _steps(run: RunTrials, trial: Trial, note: Callable[[str], None]) -> Iterator[KnobStep]:
     spec = load_study(run.directory.path / SPEC)
     evaluator: Evaluator = make_evaluator(spec)
     tried = {canonical_json(dict(t.point)): t for t in run.everything if t.same_as is None}
@@ -162,6 +165,7 @@ def _steps(run: RunTrials, trial: Trial) -> Iterator[KnobStep]:
             if known is not None:
                 yield KnobStep(labels[position], value, known.metrics, known.reason, known.number)
                 continue
+            note(f"evaluating {labels[position]} {value}, which the run has not tried")
             outcome = attempt(evaluator, point).outcome
             metrics = _with_objectives(run, trial, outcome.metrics)
             yield KnobStep(labels[position], value, metrics, outcome.reason, None)

@@ -183,7 +183,7 @@ def explain_command(run: Path, trial: int, as_json: bool) -> None:
     from tilewright.dse.query.explanation import explain_trial
     from tilewright.dse.query.open_run import open_run
 
-    explanation = explain_trial(open_run(run), trial)
+    explanation = explain_trial(open_run(run), trial, say)
     emit(explanation.document()) if as_json else click.echo(explanation.text())
 
 
