@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ctypes
+import os
+import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from math import inf
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -43,6 +46,21 @@ def without_end() -> str:
 def after(seconds: float) -> Callable[[], str | None]:
     begin = time.monotonic()
     return lambda: "late" if time.monotonic() - begin > seconds else None
+
+
+def test_under_a_profiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A subprocess: the interpreter itself may go round in circles, and hear no signal."""
+    code = (
+        "import cProfile, test_watch as t\n"
+        "with cProfile.Profile():\n"
+        "    for _ in range(3):\n"
+        "        print(t.interrupted_when(t.after(0.05), t.without_end, str.upper))\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(Path(__file__).parent), *sys.path]))
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.split() == ["LATE"] * 3
 
 
 def test_in_the_main_thread_and_in_another(monkeypatch: pytest.MonkeyPatch) -> None:
