@@ -49,9 +49,17 @@ def flatten(
     answers = _LATEST.setdefault(place, deque(maxlen=_MOST_OF_EINSUM))
     answers.append((replace(asked, kept_counts=walk.asks_what_is_kept), paths))
     _LATEST.move_to_end(place)
-    if len(_LATEST) > _MOST_LATEST:
-        _LATEST.popitem(last=False)
+    _make_room(arch)
     return paths
+
+
+def _make_room(arch: Arch) -> None:
+    """Forget the oldest answers; those of the present architecture only if they are very many."""
+    while len(_LATEST) > _MOST_LATEST:
+        oldest = next(iter(_LATEST))
+        if oldest[0] == id(arch) and len(_LATEST) <= _MOST_OF_ONE:
+            return
+        del _LATEST[oldest]
 
 
 def depends_on_kept(arch: Arch, scope: Scope, switch: Switch = passed_by) -> bool:
@@ -82,6 +90,8 @@ class _Question:
 
 
 _MOST_LATEST, _MOST_OF_EINSUM = 128, 16
+_MOST_OF_ONE = 4096
+"""A search, the model and the verification go through all Einsums of one architecture in turn."""
 _LATEST: OrderedDict[tuple[int, str], deque[tuple[_Question, tuple[FlatArch, ...]]]] = OrderedDict()
 """The last answers, by architecture and Einsum."""
 

@@ -134,7 +134,19 @@ class _Moments:
                 self._users.setdefault(tile.key, []).append(number)
                 if tile.is_outermost:
                     exchanged.setdefault(tile.key, []).append(number)
-        self._spans = {key: (users[0], users[-1]) for key, users in exchanged.items()}
+        self._places: dict[Key, list[tuple[int, int]]] = {}
+        self._always: set[tuple[int, int]] = set()
+        self._may_share_loops: dict[int | None, list[int]] = {}
+        for owner, tiles in enumerate(self._tiles):
+            self._may_share_loops.setdefault(_branch(einsums[owner].schedule), []).append(owner)
+            for number, tile in enumerate(tiles):
+                self._places.setdefault(tile.key, []).append((owner, number))
+                if tile.holder.is_persistent:
+                    self._always.add((owner, number))
+        self._exchanged: list[list[Key]] = [[] for _ in einsums]
+        for key, users in exchanged.items():
+            for running in range(users[0], users[-1] + 1):
+                self._exchanged[running].append(key)
 
     def during(self, running: int) -> dict[str, FullMoment]:
         """Return what each memory holds while one Einsum runs."""
@@ -160,24 +172,19 @@ class _Moments:
     def _there(self, running: int) -> Iterator[ReservedTile]:
         """Yield the tiles that are live while Einsum number `running` runs.
 
-        Some come several times.
+        Einsums that share a tile have one of equal key each. An Einsum in another branch below no
+        loop is only looked at for what it exchanges: a workload may have a thousand.
         """
         schedule = self._einsums[running].schedule
-        for owner, tiles in enumerate(self._tiles):
-            shared = 0
+        places = self._always | {(running, number) for number in range(len(self._tiles[running]))}
+        places.update(*(self._places[key] for key in self._exchanged[running]))
+        for owner in self._may_share_loops[_branch(schedule)]:
             if owner != running:
                 shared = common_loops(schedule, self._einsums[owner].schedule)
-            for tile in tiles:
-                first, last = self._spans.get(tile.key, (owner, owner))
-                is_exchanged = first <= running <= last
-                stays_over_turns = tile.loops_above < shared
-                if (
-                    owner == running
-                    or tile.holder.is_persistent
-                    or is_exchanged
-                    or stays_over_turns
-                ):
-                    yield tile
+                tiles = enumerate(self._tiles[owner])
+                places |= {(owner, n) for n, tile in tiles if tile.loops_above < shared}
+        for owner, number in sorted(places):
+            yield self._tiles[owner][number]
 
     def _share(self, tile: ReservedTile, running: int) -> Fraction | None:
         """Return the part of its memory that a tile takes; None if that has no limit.
@@ -196,6 +203,12 @@ class _Moments:
 
     def _width(self, key: Key, number: int) -> Fraction:
         return next(tile.bits_per_value for tile in self._tiles[number] if tile.key == key)
+
+
+def _branch(schedule: EinsumSchedule) -> int | None:
+    """Return the branch in which alone other Einsums share a loop; None: any may share one."""
+    above_loops = schedule.steps and schedule.steps[0].loops_above == 0
+    return schedule.steps[0].branch if above_loops else None
 
 
 def _overfilled(memory: str, moment: FullMoment) -> Violation:

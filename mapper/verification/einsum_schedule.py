@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from collections.abc import Mapping as Bounds
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 from tilewright.mapper.mapping.mapping import (
     Compute,
@@ -166,16 +167,19 @@ def with_lanes_below(schedule: EinsumSchedule, levels: Bounds[str, int]) -> Eins
         for number, loop in enumerate(schedule.loops)
         if loop.is_spatial
     ]
-    holders = tuple(
-        replace(
-            holder,
-            lanes_below=frozenset(
-                number
-                for number, level in lanes
-                if number < holder.loops_above and level > levels.get(holder.component, level)
-            ),
+
+    @cache
+    def below(loops_above: int, component: str) -> frozenset[int]:
+        return frozenset(
+            number
+            for number, level in lanes
+            if number < loops_above and level > levels.get(component, level)
         )
-        for holder in schedule.holders
+
+    filled = ((holder, below(holder.loops_above, holder.component)) for holder in schedule.holders)
+    holders = tuple(
+        holder if numbers == holder.lanes_below else replace(holder, lanes_below=numbers)
+        for holder, numbers in filled
     )
     return replace(schedule, holders=holders)
 
