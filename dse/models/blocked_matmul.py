@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from tilewright.arch.quantities import some
 from tilewright.dse.models.evaluator import Outcome
 from tilewright.dse.models.inputs import layout_machine, mapping_choices, workload
 from tilewright.dse.report.details import section
@@ -134,8 +135,8 @@ def _section(run: _Run) -> dict[str, Any]:
     ]
     facts = {
         "slowest": time.limit,
-        "first operand loaded": f"{matmul.loads('mk')} times",
-        "second operand loaded": f"{matmul.loads('kn')} times",
+        "first operand loaded": some(matmul.loads("mk"), "time"),
+        "second operand loaded": some(matmul.loads("kn"), "time"),
         "tiles that leave PSUM": matmul.evictions,
         "bytes of a partition of SBUF": run.packed.used,
         "executed": "no, modelled",

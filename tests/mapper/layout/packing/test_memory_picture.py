@@ -1,5 +1,6 @@
 """The picture of a memory: boxes where the buffers lie, well formed, names escaped."""
 
+from itertools import pairwise
 from xml.etree import ElementTree as ET
 
 from tilewright.mapper.layout.packing.buffer_request import BufferRequest
@@ -36,3 +37,18 @@ def test_boxes_have_the_places_of_the_buffers() -> None:
 
 def test_an_empty_memory_has_a_picture() -> None:
     assert "0 of 10 bytes" in memory_picture(pack([], 10))
+
+
+def test_addresses_of_thin_buffers_lie_apart_and_have_names() -> None:
+    requests = [
+        BufferRequest(name=f"blocks of b{n}", tile_bytes=2, first=0, last=0) for n in range(5)
+    ]
+    root = ET.fromstring(memory_picture(pack(requests, 4800)))
+    labels = {
+        text.text: float(text.get("y", 0))
+        for text in root.iter(f"{SVG}text")
+        if text.get("text-anchor") == "end"
+    }
+    assert sorted(labels) == [f"blocks of b{n} at {2 * n}" for n in range(5)]
+    places = sorted(labels.values())
+    assert min(high - low for low, high in pairwise(places)) >= 12
