@@ -247,7 +247,9 @@ def _counted(plan: PipelinePlan, counters: Counts) -> dict[str, int]:
     """
     grid, name = plan.plans[0].read.grid, plan.name
     streams = [stream for part in plan.plans for stream in part.streams]
-    words = {stream.tensor.name: stream.number * stream.words for stream in streams}
+    words: Counter[str] = Counter()
+    for stream in streams:
+        words[stream.tensor.name] += stream.number * stream.words
     if sum(words.values()) != counters.edge_in_words:
         raise WrongResult(
             f"{counters.edge_in_words} words entered the grid, {sum(words.values())} were "

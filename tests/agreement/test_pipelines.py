@@ -4,13 +4,15 @@
 """
 
 from collections import Counter
+from pathlib import Path
 from statistics import median
 
 import numpy as np
 import pytest
 from explore import at_night
-from pipeline_cases import EXAMPLES, PipelineCase, example, random_pipeline
+from pipeline_cases import EXAMPLES, PipelineCase, example, page_row, random_pipeline
 
+from tilewright.mapper.mapping.mapping_file import load_mapping
 from tilewright.mapper.workload.formulas.reference import reference_values
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings
 from tilewright.simulator.execution.execution import Execution, execute
@@ -88,3 +90,12 @@ def test_an_element_begins_its_next_turn_while_others_are_in_the_one_before() ->
     ended = [end for _, end in times(7, "add Z")]
     assert len(begun) == len(ended) == 4
     assert all(start < end for start, end in zip(begun[1:], ended, strict=False))
+
+
+def test_the_page_shows_the_figures_of_today(root: Path, tmp_path: Path) -> None:
+    page = (root / "docs" / "validation" / "pipelines.md").read_text(encoding="utf-8")
+    for name in EXAMPLES:
+        assert page_row(name, 4) in page
+    written = tmp_path / "mapping.yaml"
+    written.write_text(page.split("```yaml\n")[1].split("```")[0])
+    assert load_mapping(written) == example("two layers", 4).mapping

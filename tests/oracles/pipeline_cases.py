@@ -26,7 +26,7 @@ from tilewright.mapper.mapping.mapping import (
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.workload import Workload
 from tilewright.mapper.workload.workload_loading import load_workload
-from tilewright.simulator.execution.execution import grid_path
+from tilewright.simulator.execution.execution import execute, grid_path
 from tilewright.simulator.lowering.pipelines.pipeline_plan import PipelinePlan, pipeline_plan
 
 PIPELINES: dict[str, tuple[str, ...]] = {
@@ -45,6 +45,7 @@ PIPELINES: dict[str, tuple[str, ...]] = {
         "P[m, n] = E[m, n] / Sum[m]",
         "Z[m, l] = P[m, n] * C[n, l]",
     ),
+    "residual": ("S[m, n] = square(A[m, n])", "Z[m, n] = S[m, n] + A[m, n]"),
     "elementwise": ("S[m, n] = square(A[m, n])", "T[m, n] = S[m, n] + B[n]", "Z[m] = T[m, n]"),
 }
 """Name and Einsums; m goes through all of them, and n is summed over where it is in no result."""
@@ -201,3 +202,17 @@ def _along_x(einsum: Einsum, choices: _Choices) -> str | None:
     if choices.over == "m":
         return "n"
     return next((name for name in ("k", "l") if name in einsum.bounds), None)
+
+
+def page_row(name: str, turns: int) -> str:
+    """A row of docs/validation/pipelines.md: an example as a pipeline, and Einsum after Einsum."""
+    case = example(name, turns)
+    pipeline = execute(case.arch, case.workload, case.mapping)
+    sequence = execute(case.arch, case.workload, case.in_sequence())
+    (run,) = pipeline.pipelines
+    tiles = {t.name: t.values for plan in run.plan.plans for t in plan.read.tensors}
+    passing = 4 * sum(values for tensor, values in tiles.items() if tensor in run.plan.passed)
+    return (
+        f"| {name} | {turns} | {run.cycles:,} | {sequence.cycles:,} | "
+        f"{run.lower_bound_cycles:,} | {passing:,} | {passing * turns:,} |"
+    )

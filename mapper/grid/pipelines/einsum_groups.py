@@ -145,7 +145,7 @@ def _check_passed(
 ) -> None:
     """Raise InfeasibleMapping unless the Einsums of a Pipeline pass on tensors in the elements.
 
-    No other Einsum reads these, and nothing else is read by two of them.
+    No other Einsum uses these.
     """
     for tensor in sorted(passed & outside):
         raise InfeasibleMapping(
@@ -163,13 +163,6 @@ def _check_passed(
             raise InfeasibleMapping(
                 f"{einsum.name} passes nothing to another Einsum of its Pipeline, and gets nothing",
                 instead=f"{einsum.name} before or behind the Pipeline, in a Sequential",
-            )
-    reads = [a.tensor for name in names for a in workload.einsum(name).inputs]
-    for tensor in reads:
-        if tensor not in passed and reads.count(tensor) > 1:
-            raise InfeasibleMapping(
-                f"two Einsums of a Pipeline read {tensor}, which none of them computes",
-                instead=f"a copy of it, as an Einsum of the Pipeline that alone reads {tensor}",
             )
 
 

@@ -146,7 +146,9 @@ def pipeline_plan(
     for read in reads:
         _check_held(group, read, turns)
     _check_passing(group, reads)
-    return PipelinePlan(_plans(reads, reserved_bytes, kept or LeftTensors()), group.passed, turns)
+    plans = _plans(reads, reserved_bytes, kept or LeftTensors())
+    _check_read_twice(group, plans)
+    return PipelinePlan(plans, group.passed, turns)
 
 
 def _turns(group: EinsumGroup, reads: Sequence[SpaceTime]) -> int:
@@ -210,6 +212,32 @@ def _check_passing(group: EinsumGroup, reads: Sequence[SpaceTime]) -> None:
                 raise lies_elsewhere(read, tensor)
             check_padding(read, tensor)
         computed[read.output.name] = read
+
+
+def _check_read_twice(group: EinsumGroup, plans: Sequence[Plan]) -> None:
+    """Raise InfeasibleMapping unless an operand of two Einsums has one place and order in memory.
+
+    Each Einsum that reads a tensor from outside receives it, so the second one writes it again.
+    """
+    first: dict[str, Plan] = {}
+    for plan in plans:
+        for tensor in plan.read.inputs:
+            before = first.setdefault(tensor.name, plan)
+            if tensor.name in group.passed or before is plan:
+                continue
+            other = before.read.tensor(tensor.name)
+            parts = needed(before.read, other), needed(plan.read, tensor)
+            orders = before.layouts[tensor.name].order, plan.layouts[tensor.name].order
+            if (
+                orders[0] != orders[1]
+                or tensor.depth != other.depth
+                or not parts[0].serves(parts[1])
+            ):
+                raise InfeasibleMapping(
+                    f"{before.read.einsum.name} and {plan.read.einsum.name} read other tiles of "
+                    f"{tensor.name}, or in another order of its ranks",
+                    instead=f"the same loops over ranks of {tensor.name} in both, or a copy of it",
+                )
 
 
 def _plans(reads: Sequence[SpaceTime], reserved_bytes: int, kept: LeftTensors) -> tuple[Plan, ...]:

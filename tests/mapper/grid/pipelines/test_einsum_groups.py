@@ -154,17 +154,6 @@ def _plain(einsum: str, *tensors: str) -> tuple[Node, ...]:
     return (Storage(tensors, "SRAM"), Compute(einsum, "Engine"))
 
 
-def test_two_einsums_do_not_read_one_operand() -> None:
-    text = (
-        "workload:\n  rank_sizes: {M: 4}\n  bits_per_value: {All: 32}\n  einsums:\n"
-        '  - "S[m] = square(A[m])"\n  - "Z[m] = S[m] + A[m]"\n'
-    )
-    workload = load_workload(load_document("residual.yaml", text=text))
-    branches = (_plain("S", "A", "S"), _plain("Z", "S", "A", "Z"))
-    mapping = Mapping((Storage(("A", "Z"), "Host"), Sequential(branches, "Pipeline")))
-    assert "two Einsums of a Pipeline read A" in refused(mapping, workload)
-
-
 def test_an_einsum_that_passes_nothing_is_refused() -> None:
     text = (
         "workload:\n  rank_sizes: {M: 4}\n  bits_per_value: {All: 32}\n  einsums:\n"

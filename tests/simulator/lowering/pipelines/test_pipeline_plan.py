@@ -4,11 +4,22 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 
+import numpy as np
 import pytest
-from pipeline_cases import PipelineCase, example, plan_of_pipeline
+from cascades import cascade_arch
+from pipeline_cases import PipelineCase, example, pipeline_workload, plan_of_pipeline
 
-from tilewright.mapper.mapping.mapping import Mapping, Node, Sequential, Spatial, Storage, Temporal
+from tilewright.mapper.mapping.mapping import (
+    Compute,
+    Mapping,
+    Node,
+    Sequential,
+    Spatial,
+    Storage,
+    Temporal,
+)
 from tilewright.mapper.workload.errors import InfeasibleMapping
+from tilewright.simulator.execution.execution import execute
 from tilewright.simulator.lowering.addresses import words_of
 
 
@@ -87,3 +98,27 @@ def test_an_own_loop_above_what_passes_is_refused() -> None:
     branches = (last.branches[0], branch, last.branches[2])
     mapping = Mapping((*above, replace(last, branches=branches)))
     assert "a loop of G stands above" in refused(mapping, CASE)
+
+
+def residual(second: int) -> Mapping:
+    """S = A², Z = S + A on two columns; `second`: values of n in a turn of an own loop of Z."""
+
+    def branch(einsum: str, *tensors: str, tile: int) -> tuple[Node, ...]:
+        share = Spatial("n", 4, "X", "Grid")
+        passed = Storage(("S",), "SRAM")
+        loops = (Temporal("n", tile), Storage(tensors, "SRAM"), Temporal("m", 1), Temporal("n", 1))
+        return (share, passed, *loops, Compute(einsum, "Engine"))
+
+    branches = (branch("S", "A", tile=4), branch("Z", "A", "Z", tile=second))
+    return Mapping((Storage(("A", "Z"), "Host"), Sequential(branches, "Pipeline")))
+
+
+def test_an_operand_of_two_einsums_has_the_same_tiles_in_both() -> None:
+    workload = pipeline_workload("residual", (("m", 2), ("n", 8)), "")
+    case = PipelineCase(cascade_arch(2, 1), workload, residual(4))
+    run = execute(case.arch, workload, case.mapping)
+    a = run.values["A"]
+    np.testing.assert_allclose(run.values["Z"], a * a + a, rtol=1e-6)
+    assert run.counts["S+Z/Host/A/read"] == 2 * a.size
+    what = refused(residual(2), case)
+    assert what == "S and Z read other tiles of A, or in another order of its ranks"
