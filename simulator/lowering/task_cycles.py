@@ -25,7 +25,7 @@ from tilewright.simulator.compile.columns import BANKS
 from tilewright.simulator.instructions.control_flow import If, Loop
 from tilewright.simulator.instructions.element_map import Map, resolve_map
 from tilewright.simulator.instructions.scalar_operation import Compute
-from tilewright.simulator.isa.dsd import Ref, Register
+from tilewright.simulator.isa.dsd import Element, Ref, Register
 from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.isa.operands import ResolvedOperand, ResolvedOperation
 from tilewright.simulator.isa.resolving import resolve, resolve_operand
@@ -188,7 +188,11 @@ class TaskCycles:
             case DsdOperation():
                 self._operation(result, resolve(self.code, task, instruction), context)
             case Compute():
-                result.keep_busy(profile.scalar_operation_cycles)
+                operands = (instruction.dest, *instruction.sources)
+                in_memory = sum(isinstance(operand, Element) for operand in operands)
+                result.keep_busy(
+                    profile.scalar_operation_cycles + in_memory * profile.scalar_operand_cycles
+                )
             case Map():
                 self._map(result, task, instruction, context)
             case Loop(counter, count, body):
@@ -288,12 +292,16 @@ class TaskCycles:
         return 0
 
     def _map(self, result: BodyCycles, task: str, instruction: Map, context: BodyContext) -> None:
+        """Append a map: loads, turns of read, body and write, and its end (engines.md §10)."""
         resolved = resolve_map(self.code, task, instruction)
         extent = min(o.dsd.extent for o in resolved.operands if o.dsd is not None)
         each = self._body(task, instruction.body, context.inside(MAP_TURN, extent))
+        scalar = self.profile.scalar_operation_cycles
+        write = 0 if instruction.output is None else scalar
         result.keep_busy(load_cycles(resolved, self.profile))
-        result.keep_busy(extent * self.profile.map_step_cycles)
+        result.keep_busy(extent * (self.profile.map_step_cycles + write))
         result.add(each, extent)
+        result.keep_busy(2 * scalar)
         result.since[COMPUTE] = 0.0
 
     def _branch(self, result: BodyCycles, task: str, test: If, context: BodyContext) -> None:

@@ -34,11 +34,10 @@ class MostCycles(TaskCycles):
         return groups
 
     def _map(self, result: BodyCycles, task: str, instruction: Map, context: BodyContext) -> None:
-        """Append a map with its end (engines.md §10)."""
+        """Append a map; operands of other lengths may begin one turn more (engines.md §10)."""
         super()._map(result, task, instruction, context)
-        more = len(instruction.operands) > 1
-        step = self.profile.map_step_cycles if more else 0
-        result.keep_busy(2 * self.profile.scalar_operation_cycles + step)
+        if len(instruction.operands) > 1:
+            result.keep_busy(self.profile.map_step_cycles)
 
     def _branch(self, result: BodyCycles, task: str, test: If, context: BodyContext) -> None:
         """Append a branch, the longer way where it is not known.

@@ -4,8 +4,8 @@ import pytest
 
 from tilewright.simulator.build.code_builder import CodeBuilder
 from tilewright.simulator.build.program_builder import Area, ProgramBuilder
-from tilewright.simulator.isa.dsd import Ref, Register
-from tilewright.simulator.isa.index_expression import variable
+from tilewright.simulator.isa.dsd import Element, Ref, Register
+from tilewright.simulator.isa.index_expression import Index, variable
 from tilewright.simulator.lowering.task_cycles import BodyCycles, TaskCycles
 from tilewright.simulator.profiles.profile import load_profile
 from tilewright.simulator.program.program import Program
@@ -82,3 +82,34 @@ def test_reads_that_meet_on_a_bank_count_as_on_the_machine(dtype: str) -> None:
         counted.append(total)
     assert len(others) == 1
     assert len(set(counted)) > 1
+
+
+def mapped(inputs: int, turns: int) -> Program:
+    """A map over some vectors whose values, one of them a scalar in memory, are multiplied."""
+    builder = ProgramBuilder("products", 1, 1)
+    code = builder.code("only")
+    for name in ("a", "b", "c", "sum"):
+        code.buffer(name, "f32", 20)
+        code.mem1d(f"all_{name}", name, extent=turns)
+    task = code.task("work", entry=True)
+    task.compute("factor", "mov", Element("a", Index(3)), dtype="f32")
+    vectors = [(name, f"all_{name}") for name in "abc"[:inputs]]
+    with task.map(*vectors, output=("after", "all_sum")):
+        for name, _ in vectors:
+            task.compute("factor", "mul", "factor", name, dtype="f32")
+        task.compute("after", "mov", "factor", dtype="f32")
+    builder.place("only", Area(0, 0))
+    return builder.build()
+
+
+@pytest.mark.parametrize("inputs", [1, 2, 3])
+def test_a_map_takes_the_cycles_of_the_machine(inputs: int) -> None:
+    """But for the start of the run; each turn has a read, the body and a write."""
+    starts = set()
+    for turns in (4, 17):
+        program = mapped(inputs, turns)
+        code = program.codes[0]
+        total = TaskCycles(code, PROFILE).of("work", code.tasks[0].body).total
+        starts.add(Machine(program, PROFILE).cycles() - total)
+    assert len(starts) == 1
+    assert abs(starts.pop()) < 20
