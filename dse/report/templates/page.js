@@ -12,8 +12,18 @@ function select(number, scroll = false, remembers = true) {
     if (node.tagName === "BUTTON") node.setAttribute("aria-pressed", chosen);
   }
   if (remember) history.replaceState(null, "", `#trial-${number}`); // a link to this design
+  showRow();
   drawAll();
   if (scroll) byId("tradeoff").scrollIntoView();
+}
+
+// Scrolls the table, not the page, to the row that is selected, if it is out of sight.
+function showRow() {
+  const row = document.querySelector("#table tbody tr.selected:not([hidden])");
+  if (!row) return;
+  const box = row.closest(".table-box"), { top, bottom } = box.getBoundingClientRect(), place = row.getBoundingClientRect();
+  const head = byId("table").tHead.getBoundingClientRect().height;
+  if (place.top < top + head || place.bottom > bottom) box.scrollTop += place.top - top - box.clientHeight / 2;
 }
 
 function drawAll() {

@@ -39,6 +39,20 @@ const before = selected;
 press(byId("scatter"), "ArrowRight");
 seen.walked = selected !== before && location.hash === `#trial-${selected}`;
 
+const boxed = (row) => {
+  const box = row.closest(".table-box").getBoundingClientRect();
+  const place = row.getBoundingClientRect();
+  return place.top >= box.top && place.bottom <= box.bottom;
+};
+const last = DATA.trials.filter((trial) => trial.same === null).at(-1).n;
+const rowOf = (number) => document.querySelector(`#table tr[data-trial="${number}"]`);
+byId("table").closest(".table-box").scrollTop = 0;
+seen.hidden = !boxed(rowOf(last));
+const place = scrollY;
+select(last);
+seen.shown = boxed(rowOf(last)) && scrollY === place;
+select(Number(before));
+
 const energies = () => rows().map((row) => row.cells[2].dataset.v).filter(Boolean).map(Number);
 document.querySelectorAll("#table .sort")[2].click();
 seen.sorted = energies().every((value, i, all) => i === 0 || all[i - 1] <= value);
@@ -113,6 +127,8 @@ def test_charts_are_drawn_and_every_control_works(toy, tmp_path):
     assert seen["unseen"] == []
     assert seen["unnamed"] == []
     assert seen["walked"]
+    assert seen["hidden"], "the last row is out of sight"
+    assert seen["shown"], "the table scrolls to what is selected, the page does not"
     assert seen["steps"] == 2, "a waterfall from the reference to the design"
     assert seen["cut"] == [], "texts of waterfalls are whole"
     assert seen["sorted"]
