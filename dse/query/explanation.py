@@ -18,6 +18,8 @@ from tilewright.dse.study.design_space import Dimension, canonical_json
 from tilewright.dse.study.knobs import knob_text, labels_of
 from tilewright.dse.study.study_loading import load_study
 
+_WIDEST = 8  # letters of a bar
+
 
 @dataclass(frozen=True, slots=True)
 class KnobStep:
@@ -85,7 +87,10 @@ class TrialExplanation:
         lines += ["", *(f"{label(n)}: {quantity(trial.metrics[n], n)}" for n in self.objectives)]
         lines += [_dominant(metric, parts) for metric, parts in trial.breakdown.items()]
         lines.append(self._proof())
-        return "\n".join([*lines, "", "what one step of a knob would change:", *self._tornado()])
+        bars = f" (bars: {label(self.objectives[0])})" if self.objectives else ""
+        return "\n".join(
+            [*lines, "", f"what one step of a knob would change{bars}:", *self._tornado()]
+        )
 
     def _proof(self) -> str:
         if self.trial.proof is None:
@@ -101,18 +106,36 @@ class TrialExplanation:
         return "its mapping" if self.workloads == 1 else "its mapping of each workload, by itself,"
 
     def _tornado(self) -> list[str]:
-        rows = [["", *(label(name) for name in self.objectives), "trial"]]
+        rows = [["", *(label(name) for name in self.objectives), "trial", "   lower│higher"]]
+        largest = max((abs(self._change(step)) for step in self.steps), default=0.0)
         for step in self.steps:
             name = f"  {step.knob} {step.value}"
             if step.reason is not None:
-                rows.append([name, step.reason.splitlines()[0][:60], *[""] * len(self.objectives)])
+                more = [""] * (len(self.objectives) + 1)
+                rows.append([name, step.reason.splitlines()[0][:60], *more])
                 continue
             words = [
                 compare(step.metrics[metric], self.trial.metrics[metric], "minimize")[0]
                 for metric in self.objectives
             ]
-            rows.append([name, *words, "new" if step.trial is None else str(step.trial)])
-        return text_table(rows, "<" + ">" * len(self.objectives) + ">")
+            number = "new" if step.trial is None else str(step.trial)
+            rows.append([name, *words, number, _bar(self._change(step), largest)])
+        return text_table(rows, "<" + ">" * (len(self.objectives) + 1) + "<")
+
+    def _change(self, step: KnobStep) -> float:
+        """Return by how much a step changes the first objective; 0 if it cannot be built."""
+        if not self.objectives or not step.metrics:
+            return 0.0
+        first = self.objectives[0]
+        return step.metrics[first] - self.trial.metrics[first]
+
+
+def _bar(change: float, largest: float) -> str:
+    """Return a bar of a tornado, up to 8 wide: to the left of the line for less, else right."""
+    width = round(_WIDEST * abs(change) / largest) if largest else 0
+    bar = "█" * width or ("▏" if change else "")
+    left, right = (bar, "") if change < 0 else ("", bar)
+    return f"{left:>{_WIDEST}}│{right}"
 
 
 def _dominant(metric: str, parts: Mapping[str, float]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 
 from tilewright.dse import open_run
-from tilewright.dse.query.explanation import explain_trial
+from tilewright.dse.query.explanation import _bar, explain_trial
 
 
 def test_each_knob_has_its_steps(finished):
@@ -33,3 +33,21 @@ def test_steps_that_the_run_has_not_tried_are_evaluated_and_noted(finished, tmp_
     known = {(s.knob, s.value): s.metrics for s in explain_trial(whole, 0).steps}
     for step in new:
         assert step.metrics == known[step.knob, step.value]
+
+
+def test_the_bars_of_the_tornado_go_to_the_side_of_the_change(finished):
+    run = open_run(finished)
+    best = run.sorted_by("energy")[0].number
+    worst = run.sorted_by("energy", descending=True)[0].number
+    up, down = (explain_trial(run, n).text().partition("(bars: energy)")[2] for n in (best, worst))
+    assert "│████████" in up
+    assert "█│" not in up
+    assert "████████│" in down
+    assert "│█" not in down
+
+
+def test_a_bar_is_as_long_as_its_change():
+    assert [_bar(change, 4.0) for change in (4.0, -2.0, 0.1, 0.0)] == [
+        "        │████████", "    ████│", "        │▏", "        │",
+    ]  # fmt: skip
+    assert _bar(0.0, 0.0) == "        │"
