@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from flat_texts import build, compute, memory, names, nested
 
 from tilewright.arch.components.components import Container, Scope
 from tilewright.arch.errors import SpecError
+from tilewright.arch.flattening import flattening
 from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.spec.load import load_arch
 
@@ -143,3 +146,22 @@ arch:
     assert (flat.area_by_component["BUF"], flat.area_by_component["REG"]) == (6, 24)
     theirs = flat.area_by_component_accelforge  # accelforge 1.0.467 says 24 for both
     assert (theirs["BUF"], theirs["REG"]) == (24, 24)
+
+
+def test_answers_of_all_einsums_of_the_present_architecture_are_kept(
+    matmul: Scope, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(flattening, "_MOST_LATEST", 4)
+    monkeypatch.setattr(flattening, "_MOST_OF_ONE", 12)
+    monkeypatch.setattr(flattening, "_LATEST", type(flattening._LATEST)())
+    former, arch = (load_arch("arch:\n  nodes:\n" + memory("A") + compute("M")) for _ in range(2))
+    scopes = [replace(matmul, einsum=f"Z{number}") for number in range(20)]
+    flatten(former, scopes[0])
+    first = [flatten(arch, scope) for scope in scopes[:10]]
+    again = [flatten(arch, scope) for scope in scopes[:10]]
+    assert all(new is old for new, old in zip(again, first, strict=True))
+    for scope in scopes:
+        flatten(arch, scope)
+    assert len(flattening._LATEST) == 12
+    flatten(former, scopes[0])
+    assert len(flattening._LATEST) == 4
