@@ -131,7 +131,7 @@ class SimulatedEvaluator:
             machine=self.machine,
             overrides=knobs(point, "machine."),
             shown_elements=self.shown_elements,
-            known=known_answers() if KEEPING.enabled else NOTHING_KEPT,
+            known=known_answers() if KEEPING.enabled and KEEPING.answers else NOTHING_KEPT,
         )
         constraints = {
             einsum.name: GridConstraints.of(mapping_choices(point, einsum.name))

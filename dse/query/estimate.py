@@ -13,6 +13,7 @@ from tilewright.dse.models.evaluator import Attempt, attempt
 from tilewright.dse.models.evaluators import make_evaluator
 from tilewright.dse.study.preflight import preflight
 from tilewright.dse.study.study import StudySpec
+from tilewright.mapper.searches.shared.hit_counts import KEEPING
 
 PATIENCE = 30.0  # seconds for the design that is tried
 
@@ -84,8 +85,8 @@ def estimate(spec: StudySpec, workers: int) -> Estimate:
     """Evaluate one design of a study; return what all would cost.
 
     It is the first baseline, or the first design of the space, and is evaluated twice: the first
-    time loads what later designs find loaded. After 30 s its search is asked to end. Raises
-    SpecError for a study whose files or knobs cannot work.
+    time loads what later designs find loaded. What earlier runs know of it is not asked for. After
+    30 s its search is asked to end. Raises SpecError for a study whose files or knobs cannot work.
     """
     preflight(spec)
     point = spec.baselines[0].point if spec.baselines else spec.space.point(spec.space.nth(0))
@@ -99,14 +100,19 @@ def estimate(spec: StudySpec, workers: int) -> Estimate:
 
 @contextmanager
 def _stopped_after(seconds: float) -> Iterator[None]:
-    """Context manager that asks the searches inside to end with what they have."""
+    """Context manager that asks the searches inside to end with what they have.
+
+    They know nothing of other runs: what is measured is the time of a new design.
+    """
     from tilewright.mapper.searches.budget import STOP_REQUESTED
 
     timer = threading.Timer(seconds, STOP_REQUESTED.set)
     timer.start()
+    KEEPING.answers = False
     try:
         yield
     finally:
+        KEEPING.answers = True
         timer.cancel()
         STOP_REQUESTED.clear()
 

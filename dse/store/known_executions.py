@@ -194,8 +194,13 @@ class ExecutionQuestion:
         return execute(self._arch, self._workload, mapping, settings=self._request.settings)
 
     def keep(self, answer: KnownExecution) -> None:
-        """Keep an answer for other designs, without its energies."""
-        if self.key is not None:
+        """Keep an answer for other designs, without its energies.
+
+        Not one of a search that was asked to stop: it would have found more.
+        """
+        from tilewright.mapper.searches.budget import STOP_REQUESTED
+
+        if self.key is not None and not STOP_REQUESTED.is_set():
             runs = [replace(run, latency=0.0, energy_by=None) for run in answer.runs]
             self._store.put(self.key, asdict(replace(answer, runs=tuple(runs))))
 

@@ -27,10 +27,12 @@ SIMULATIONS = HitCount()
 class Keeping:
     """Whether structures are kept for later designs.
 
-    Not where a limit of memory would make answers depend on earlier designs.
+    Not where a limit of memory would make answers depend on earlier designs. `answers`: whether
+    whole answers of other processes and runs are looked up, too; not where time is measured.
     """
 
     enabled: bool = True
+    answers: bool = True
 
 
 KEEPING = Keeping()

@@ -14,10 +14,13 @@ from tilewright.dse.models.evaluator import (
     asking_for_details,
     attempt,
 )
+from tilewright.dse.models.evaluators import make_evaluator
 from tilewright.dse.models.simulated import SimulatedEvaluator
+from tilewright.dse.query.estimate import estimate
 from tilewright.dse.run.runner import Execution, start_study
 from tilewright.dse.study.study import StudyInput
 from tilewright.dse.study.study_loading import load_study
+from tilewright.mapper.searches.budget import STOP_REQUESTED
 from tilewright.simulator.known.content_store import FOLDER_VARIABLE, known_answers
 
 GRID = {"arch.variables.GridX": 2, "arch.variables.GridY": 2, "mapping.*.x": "g"}
@@ -127,6 +130,28 @@ def test_bounds_and_infeasible_designs_are_known_too(work):
     again = [attempt(model, asking_for_bounds(design)).outcome for design in priced_designs(3)]
     assert bounds == again
     assert len({bound.metrics["energy"] for bound in bounds}) == 3
+
+
+def test_a_search_that_is_asked_to_stop_leaves_no_answer(work):
+    model = model_of(work)
+    STOP_REQUESTED.set()
+    try:
+        attempt(model, GRID)
+    finally:
+        STOP_REQUESTED.clear()
+    assert attempt(model, GRID).sharing.shared_executions == 0
+    assert attempt(model, GRID).sharing.shared_executions == 1
+
+
+def test_an_estimate_measures_a_new_design(work):
+    (work.parent / "study.yaml").write_text(STUDY)
+    spec = load_study(work.parent / "study.yaml")
+    attempt(make_evaluator(spec), spec.baselines[0].point)
+    found = estimate(spec, 1)
+    assert found.sample.outcome.status == "feasible"
+    assert found.sample.sharing.shared_executions == found.sample.sharing.einsums == 0
+    again = attempt(make_evaluator(spec), spec.baselines[0].point)
+    assert again.sharing.shared_executions == 1
 
 
 STUDY = """\
