@@ -87,3 +87,24 @@ def test_errors_of_operands_widen_the_bound() -> None:
     assert (wrong.error() >= 3.0).all()
     assert (wrong.error() <= 3.01).all()
     assert (exact.error() < 1e-4).all()
+
+
+def test_a_tensor_is_resharded_before_a_pipeline() -> None:
+    """S has shares of n, and T and Z in a pipeline have shares of m, with turns over n."""
+
+    def shared(einsum: str, variable: str, *tensors: str) -> tuple[Node, ...]:
+        loops = (Temporal("m", 1), Temporal("n", 1))
+        share = Spatial(variable, 3 if variable == "m" else 2, "X", "Grid")
+        return (share, Storage(tensors, "SRAM"), *loops, Compute(einsum, "Engine"))
+
+    first = (Storage(("A",), "Host"), *shared("S", "n", "A", "S"))
+    branches = (shared("T", "m", "S", "B", "T"), shared("Z", "m", "T", "Z"))
+    pipeline = (Storage(("B", "Z"), "Host"), Temporal("n", 2), Sequential(branches, "Pipeline"))
+    mapping = Mapping((Sequential((first, pipeline)),))
+    run = execute(cascade_arch(2, 1), ELEMENTWISE, mapping)
+    (exchange,) = run.exchanges
+    assert (exchange.kind, exchange.einsum) == ("reshard", "T")
+    assert run.pipelines[0].plan.peeled
+    a, b = run.values["A"], run.values["B"]
+    np.testing.assert_allclose(run.values["Z"], (a * a + b).sum(axis=1), rtol=1e-5)
+    assert run.cycles == run.einsums[0].cycles + run.pipelines[0].cycles + exchange.cycles
