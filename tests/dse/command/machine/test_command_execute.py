@@ -145,3 +145,58 @@ def test_a_program_text_runs_and_is_shown(here):
     wrong = run("run", "w.yaml")
     assert wrong.exit_code == 2
     assert "w.yaml:" in wrong.stderr
+
+
+PIPELINE = """
+mapping:
+  nodes:
+  - !Storage {tensors: [X, Z], component: Host}
+  - !Spatial {rank_variable: m, tile_shape: 4, name: "Y", component: Grid}
+  - !Temporal {rank_variable: m, tile_shape: 2}
+  - !Pipeline
+    nodes:
+    - !Nested
+      nodes:
+      - !Spatial {rank_variable: k, tile_shape: 6, name: X, component: Grid}
+      - !Storage {tensors: [X, W], component: SRAM}
+      - !Storage {tensors: [H], component: SRAM, reduction: all_reduce(chain)}
+      - !Temporal {rank_variable: m, tile_shape: 1}
+      - !Temporal {rank_variable: k, tile_shape: 1}
+      - !Storage {tensors: [X], component: Scalar}
+      - !Temporal {rank_variable: "n", tile_shape: 1}
+      - !Compute {einsum: H, component: Engine}
+    - !Nested
+      nodes:
+      - !Spatial {rank_variable: "n", tile_shape: 2, name: X, component: Grid}
+      - !Storage {tensors: [H, Z], component: SRAM}
+      - !Temporal {rank_variable: m, tile_shape: 1}
+      - !Temporal {rank_variable: "n", tile_shape: 1}
+      - !Compute {einsum: Z, component: Engine}
+"""
+
+
+def test_a_pipeline_says_where_a_tile_is_missing(here):
+    """Each element has all four columns of H by the all-reduce, and Z wants two of them."""
+    Path("m.yaml").write_text(PIPELINE)
+    done = executed("--set", "GridX=2", "--set", "GridY=2")
+    assert done.exit_code == 2
+    assert "H stays in the elements, but Z needs other parts" in done.stderr
+
+
+def test_a_pipeline_is_executed_with_all_its_outputs(here):
+    shares = PIPELINE.replace(
+        "rank_variable: k, tile_shape: 6", 'rank_variable: "n", tile_shape: 2'
+    )
+    Path("m.yaml").write_text(shares)
+    grid = ("--set", "GridX=2", "--set", "GridY=2")
+    text = executed(*grid, "--passes", "--html", "m.html", "--results", "m.npz").stdout
+    assert "H, Z in a pipeline of 2 turns: the results equal numpy" in text
+    assert "Z, pass by pass" in text
+    assert "H+Z" in Path("m.html").read_text()
+    assert "H" not in np.load("m.npz").files
+    document = json.loads(executed(*grid, "--json").stdout)
+    (pipeline,) = document["pipelines"]
+    assert (pipeline["einsums"], pipeline["turns"]) == (["H", "Z"], 2)
+    assert document["counts_equal"]
+    assert document["equal_to_reference"]
+    assert pipeline["lower_bound_cycles"] <= pipeline["cycles"] == document["cycles"]
