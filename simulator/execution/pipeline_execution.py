@@ -15,9 +15,15 @@ from tilewright.mapper.grid.predicted_counts import predict
 from tilewright.mapper.grid.space_time import SpaceTime
 from tilewright.simulator.execution.action_counts import action_energies, leak_energies, total_hops
 from tilewright.simulator.execution.einsum_data import EinsumData, Floats
-from tilewright.simulator.execution.einsum_execution import ExecutionSettings, checked_operand
+from tilewright.simulator.execution.einsum_execution import (
+    LARGE_GRID,
+    ExecutionSettings,
+    RunOptions,
+    checked_operand,
+)
 from tilewright.simulator.execution.exchange import ReadyMemories
 from tilewright.simulator.execution.operands import AnyArray, WrongResult
+from tilewright.simulator.fast.fast_machine import run_fast
 from tilewright.simulator.lowering.kernel import COMPUTE
 from tilewright.simulator.lowering.number_operations import NUMPY
 from tilewright.simulator.lowering.pipelines.joined_colors import port_name
@@ -117,11 +123,9 @@ def execute_pipeline(
         for tensor in read.inputs
         if tensor.name not in plan.passed
     }
-    machine = Machine(plan.program(), profile)
-    machine.stop = settings.stop
     memory, edges = _inputs(plan, given)
-    timeline = settings.options(reads[0]).timeline
-    run = machine.run(memory={**memory, **ready.held}, edges=edges, timeline=timeline)
+    options = settings.options(reads[0])
+    run = _run(plan, profile, {**memory, **ready.held}, edges, options)
     outputs = _outputs(plan, run)
     predicted = [predict(part.read) for part in plan.plans]
     counts = _checked_counts(plan, run.counts, predicted)
@@ -140,6 +144,22 @@ def execute_pipeline(
         error_share=_compared(plan, given, outputs),
         find_trace=lambda: run.trace,
     )
+
+
+def _run(
+    plan: PipelinePlan,
+    profile: Profile,
+    memory: Mapping[str, Any],
+    edges: Mapping[str, Any],
+    options: RunOptions,
+) -> RunResult:
+    """Run the program by the reference engine, or on a large grid by the fast one."""
+    program = plan.program()
+    if program.placement.size >= LARGE_GRID:
+        return run_fast(program, profile, memory, edges, options.timeline).result
+    machine = Machine(program, profile)
+    machine.stop = options.stop
+    return machine.run(memory=memory, edges=edges, timeline=options.timeline)
 
 
 def _outputs(plan: PipelinePlan, run: RunResult) -> dict[str, Floats]:

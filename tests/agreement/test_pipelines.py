@@ -16,6 +16,7 @@ from tilewright.mapper.mapping.mapping_file import load_mapping
 from tilewright.mapper.workload.formulas.reference import reference_values
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings
 from tilewright.simulator.execution.execution import Execution, execute
+from tilewright.simulator.fast.fast_machine import FastMachine
 
 MACHINES = ("wse2-sdk-sim", "wse3-sdk-sim")
 
@@ -35,6 +36,8 @@ def test_random_pipelines_compute_what_the_einsums_one_after_the_other_do(part: 
         turns[run.plan.turns] += 1
         assert run.counts == run.predicted
         assert 0 < run.lower_bound_cycles <= run.cycles, seed
+        fast = FastMachine(run.plan.program(), run.profile).cycles
+        assert fast in (None, run.cycles), seed
         np.testing.assert_allclose(pipeline.values["Z"], sequence.values["Z"], rtol=1e-4, atol=1e-4)
         moved = {key: n for key, n in sequence.counts.items() if "/Host/" in key}
         assert sum(moved.values()) == sum(n for key, n in run.counts.items() if "/Host/" in key)
