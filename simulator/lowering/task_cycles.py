@@ -170,6 +170,7 @@ class TaskCycles:
         runs.
         """
         result = self._body(task.name, task.body, BodyContext(dict(counters or {}), runs=runs))
+        result.slot -= 1  # it may begin in the cycle of the word that starts it
         result.keep_busy(self.profile.task_switch_cycles)
         result.pass_cycles(self.profile.task_end_cycles)
         return result
@@ -305,9 +306,14 @@ class TaskCycles:
         result.since[COMPUTE] = 0.0
 
     def _branch(self, result: BodyCycles, task: str, test: If, context: BodyContext) -> None:
+        """Append a branch, the shorter way where it is not known.
+
+        The first way ends with a jump over the second one, if there is one.
+        """
         profile = self.profile
+        jump = profile.branch_taken_cycles if test.otherwise else 0
         branches = (
-            (test.then, profile.branch_not_taken_cycles),
+            (test.then, profile.branch_not_taken_cycles + jump),
             (test.otherwise, profile.branch_taken_cycles),
         )
         if test.variable in context.known:

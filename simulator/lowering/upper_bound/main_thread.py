@@ -40,18 +40,12 @@ class MostCycles(TaskCycles):
             result.keep_busy(self.profile.map_step_cycles)
 
     def _branch(self, result: BodyCycles, task: str, test: If, context: BodyContext) -> None:
-        """Append a branch, the longer way where it is not known.
-
-        The first way ends with a jump over the second one, if there is one.
-        """
-        profile = self.profile
-        jump = profile.branch_taken_cycles if test.otherwise else 0
+        """Append a branch, the longer way where it is not known."""
         if test.variable in context.known:
-            is_first = context.known[test.variable] < test.below
             super()._branch(result, task, test, context)
-            result.keep_busy(jump if is_first else 0)
             return
-        ways = []
+        profile, ways = self.profile, []
+        jump = profile.branch_taken_cycles if test.otherwise else 0
         for body, cycles in (
             (test.then, profile.branch_not_taken_cycles + jump),
             (test.otherwise, profile.branch_taken_cycles),
