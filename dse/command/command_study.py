@@ -58,7 +58,7 @@ def study_group() -> None:
     """
 
 
-@study_group.command("list")
+@study_group.command("list", short_help="List the studies that ship, and what they ask.")
 @json_option()
 def list_studies(as_json: bool) -> None:
     """List the studies that ship with Tilewright, with the question each one asks."""
@@ -152,7 +152,9 @@ def run_study(  # noqa: PLR0913, PLR0917 (one per option)
         _conclude(result, as_json)
 
 
-@study_group.command("resume")
+@study_group.command(
+    "resume", short_help="Go on with an interrupted run, or extend a finished one."
+)
 @_DIRECTORY
 @_WORKERS
 @_EXECUTOR
@@ -217,7 +219,7 @@ def resume_command(  # noqa: PLR0913, PLR0917 (one per option)
         _conclude(result, as_json)
 
 
-@study_group.command("report")
+@study_group.command("report", short_help="Write report.html of a run anew.")
 @_DIRECTORY
 @json_option()
 def report_command(directory: Path, as_json: bool) -> None:

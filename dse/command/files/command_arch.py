@@ -13,7 +13,7 @@ def arch_group() -> None:
     """Show architectures: those that ship with Tilewright, or files of yours."""
 
 
-@arch_group.command("list")
+@arch_group.command("list", short_help="List the architectures that ship.")
 @json_option()
 def list_archs(as_json: bool) -> None:
     """List the architectures that ship with Tilewright; `--arch NAME` takes each of them.
@@ -40,7 +40,7 @@ def list_archs(as_json: bool) -> None:
         click.echo(f"{name}\n    {in_short(about(path))}\n    {lines[name]}")
 
 
-@arch_group.command("show")
+@arch_group.command("show", short_help="Show one: its memories with sizes, energies and rates.")
 @click.argument("files", nargs=-1, required=True, metavar="NAME_OR_FILE...",
                 shell_complete=completes("hardware"))  # fmt: skip
 @settings_option()

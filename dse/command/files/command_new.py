@@ -39,7 +39,7 @@ def new_group() -> None:
     """
 
 
-@new_group.command("arch")
+@new_group.command("arch", short_help="A small machine that works, its fields explained.")
 @_NAME
 @json_option()
 def new_arch(name: str, as_json: bool) -> None:
@@ -53,7 +53,7 @@ def new_arch(name: str, as_json: bool) -> None:
     _write("arch", _path(name), {}, as_json)
 
 
-@new_group.command("workload")
+@new_group.command("workload", short_help="Two Einsums that exchange a tensor, explained.")
 @_NAME
 @json_option()
 def new_workload(name: str, as_json: bool) -> None:
@@ -67,7 +67,7 @@ def new_workload(name: str, as_json: bool) -> None:
     _write("workload", _path(name), {}, as_json)
 
 
-@new_group.command("study")
+@new_group.command("study", short_help="A study of the variables of an architecture.")
 @_NAME
 @click.option("--arch", default="edge_npu", show_default=True, metavar="FILE",
               help="Architecture file, or the name of a shipped one.",

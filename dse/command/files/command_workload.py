@@ -13,7 +13,7 @@ def workload_group() -> None:
     """Show workloads: those that ship with Tilewright, or files of yours."""
 
 
-@workload_group.command("list")
+@workload_group.command("list", short_help="List the workloads that ship.")
 @json_option()
 def list_workloads(as_json: bool) -> None:
     """List the workloads that ship with Tilewright; `--workload NAME` takes each of them.
@@ -40,7 +40,7 @@ def list_workloads(as_json: bool) -> None:
         click.echo(f"{name}\n    {in_short(about(path))}\n    {lines[name]}")
 
 
-@workload_group.command("show")
+@workload_group.command("show", short_help="Show one: its Einsums with sizes, and its tensors.")
 @click.argument("files", nargs=-1, required=True, metavar="NAME_OR_FILE...",
                 shell_complete=completes("workloads"))  # fmt: skip
 @settings_option("Set a variable of the files (--set BATCH=8). May be repeated.")

@@ -91,7 +91,7 @@ def _print(trials: RunTrials, limit: int, as_json: bool, also: Sequence[str]) ->
     say(some(len(trials), "trial") + more)
 
 
-@click.command("show")
+@click.command("show", short_help="Show one trial: knobs, metrics, proof, loop nests.")
 @RUN
 @click.argument("trial", type=click.IntRange(min=0))
 @json_option()
@@ -167,7 +167,9 @@ def _shown(name: str, value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-@click.command("explain")
+@click.command(
+    "explain", short_help="Say what binds a design, and what a step of each knob brings."
+)
 @RUN
 @click.argument("trial", type=click.IntRange(min=0))
 @json_option()
@@ -187,7 +189,7 @@ def explain_command(run: Path, trial: int, as_json: bool) -> None:
     emit(explanation.document()) if as_json else click.echo(explanation.text())
 
 
-@click.command("diff")
+@click.command("diff", short_help="Say why one trial is better than another.")
 @RUN
 @click.argument("first", type=click.IntRange(min=0))
 @click.argument("second", type=click.IntRange(min=0))
@@ -206,7 +208,7 @@ def diff_command(run: Path, first: int, second: int, as_json: bool) -> None:
     emit(difference.document()) if as_json else click.echo(difference.text())
 
 
-@click.command("compare")
+@click.command("compare", short_help="Compare two runs: fronts, hypervolume, best of each metric.")
 @click.argument("first", type=click.Path(path_type=Path))
 @click.argument("second", type=click.Path(path_type=Path))
 @json_option()
@@ -224,7 +226,7 @@ def compare_command(first: Path, second: Path, as_json: bool) -> None:
     emit(comparison.document()) if as_json else click.echo(comparison.text())
 
 
-@click.command("export")
+@click.command("export", short_help="Write all trials of a run as CSV, JSON or Parquet.")
 @RUN
 @click.option("--csv", "csv_file", type=click.Path(path_type=Path), metavar="FILE")
 @click.option("--json", "json_file", type=click.Path(path_type=Path), metavar="FILE")

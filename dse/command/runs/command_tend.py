@@ -48,7 +48,7 @@ def rerun_command(source: Path, study: Path | None, out: Path, workers: int) -> 
     click.get_current_context().exit(EXIT_CODES[result.ending])
 
 
-@click.command("watch")
+@click.command("watch", short_help="Follow a run of another process.")
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("--once", is_flag=True, help="Print the present state only.")
 def watch_command(run: Path, once: bool) -> None:
@@ -96,7 +96,7 @@ def _state(opened: RunTrials, run: Path) -> str:
     return " | ".join(words)
 
 
-@click.command("doctor")
+@click.command("doctor", short_help="Check this machine, and a run directory.")
 @click.argument("run", type=click.Path(path_type=Path), required=False)
 @json_option()
 def doctor_command(run: Path | None, as_json: bool) -> None:

@@ -47,6 +47,13 @@ def test_every_help_text_teaches(study):
     assert "--set" in run("validate", "--help").stdout
 
 
+@pytest.mark.parametrize("group", ["", "study", "new", "arch", "workload"])
+def test_lists_of_commands_are_not_cut(group):
+    lines = run(*group.split(), "--help").stdout.partition("\nCommands:\n")[2].splitlines()
+    assert len(lines) >= 2
+    assert [line for line in lines if line.endswith("...")] == []
+
+
 def test_every_command_tells_the_version():
     def commands(group, words):
         yield words
