@@ -236,8 +236,9 @@ A chain takes two colors, a phase of a tree one, a generated tree at most four p
 each of two axes. Results leave on one color or two, or come back on one. So chains, two phases and
 generated trees take at most 16 colors for sums, 3 for inputs and 2 for results: 21. A tree takes
 one for each phase, and an input queue for each in the element where it ends, of which there are 8;
-so queues end it before colors do. Where tiles shift along an axis, sums run along the other one
-alone: at most 12 colors for rings and inputs, 8 for sums, 2 for results.
+so queues end it before colors do. An all-reduce by a ring takes six. Where tiles shift along an
+axis, sums run along the other one alone: at most 12 colors for rings and inputs, 8 for sums, 2 for
+results.
 
 ## Pipelines
 
@@ -249,8 +250,11 @@ alone: at most 12 colors for rings and inputs, 8 for sums, 2 for results.
 
 ## What follows
 
-Colors of one program are one each, and are not shared by switch positions or filters: no mapping
-of the search takes too many, and a switch would cost a control wavelet for each stream and turn.
+Filters and switch positions save colors where one stream serves many elements: the tiles of a line
+come on one color, and a counter filter lets each element have its own; in a ring's second half the
+chunks of all elements take one color in each direction, and a switch lets each element's own chunk
+pass first. Otherwise colors of one program are one each: no mapping of the search takes too many,
+and a switch would cost a control wavelet for each stream and turn.
 """
 
 if __name__ == "__main__":
