@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib import metadata
@@ -17,7 +17,18 @@ from tilewright.dse.run.rundir import SPEC, TIMES, RunDirectory
 from tilewright.dse.study.study_loading import load_stored_study
 
 _NEEDED = ("numpy", "scipy", "numba", "optuna", "joblib", "networkx", "pydantic", "pyyaml")
-_OPTIONAL = ("pandas", "polars", "pyarrow", "dask", "cmaes")
+_OPTIONAL: Mapping[str, str] = {
+    "pandas": "to_pandas",
+    "polars": "to_polars",
+    "pyarrow": "export --parquet",
+    "distributed": "--executor dask",
+    "dask-jobqueue": "workers by SLURM",
+    "cmaes": "the sampler cmaes",
+    "torch": "the sampler gp",
+    "psycopg2-binary": "mirrors in PostgreSQL",
+    "optuna-dashboard": "looking at mirrors",
+}
+"""Packages that some commands need, and for what."""
 _LEAST_ROOM = 1e9  # bytes of disk
 
 
@@ -35,9 +46,9 @@ def examine_machine() -> Iterator[Finding]:
     version = ".".join(map(str, sys.version_info[:3]))
     yield Finding("python", version, sys.version_info >= (3, 11))
     for name in _NEEDED:
-        yield _package(name, needed=True)
-    for name in _OPTIONAL:
-        yield _package(name, needed=False)
+        yield _package(name)
+    for name, use in _OPTIONAL.items():
+        yield _package(name, use)
     yield Finding("processors", str(os.cpu_count() or 1))
     room = shutil.disk_usage(Path.cwd()).free
     yield Finding("room on the disk", f"{room / 1e9:.1f} GB", room > _LEAST_ROOM)
@@ -68,11 +79,13 @@ def examine_run(directory: Path) -> Iterator[Finding]:
     yield Finding("not proven", f"{len(missing)} trials have a gap to their lower bound")
 
 
-def _package(name: str, *, needed: bool) -> Finding:
+def _package(name: str, use: str = "") -> Finding:
+    """Return what is found of a package; `use`: what it is for, empty if everything needs it."""
     try:
         return Finding(name, metadata.version(name))
     except metadata.PackageNotFoundError:
-        return Finding(name, "missing" if needed else "not installed (optional)", not needed)
+        words = f"not installed (optional: {use})" if use else "missing"
+        return Finding(name, words, bool(use))
 
 
 def _kernels() -> Finding:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib import metadata
 from pathlib import Path
 
 from design_files import run, run_here
@@ -26,3 +27,18 @@ def test_watch_and_doctor(toy, tmp_path):
     done = run("study", "doctor", tmp_path / "run")
     assert done.exit_code == 2
     assert "PROBLEM inputs/arch/arch.yaml: missing or changed" in done.stdout
+
+
+def test_doctor_says_what_a_missing_package_is_for(monkeypatch):
+    version = metadata.version
+
+    def found(name):
+        if name in ("torch", "numpy"):
+            raise metadata.PackageNotFoundError(name)
+        return version(name)
+
+    monkeypatch.setattr("tilewright.dse.query.doctor.metadata.version", found)
+    done = run("study", "doctor")
+    assert "ok      torch: not installed (optional: the sampler gp)" in done.stdout
+    assert "PROBLEM numpy: missing" in done.stdout
+    assert done.exit_code == 2
