@@ -10,8 +10,8 @@ from __future__ import annotations
 import heapq
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from tilewright.arch.flattening.flat import FlatArch
@@ -25,6 +25,7 @@ from tilewright.simulator.execution.action_counts import predicted_energy, run_e
 from tilewright.simulator.execution.einsum_execution import EinsumExecution, ExecutionSettings
 from tilewright.simulator.isa.machine_errors import ProgramError, RunStoppedError
 from tilewright.simulator.lowering.cycle_bound import lower_bound
+from tilewright.simulator.lowering.task_cycles import BodyCycles
 from tilewright.simulator.search.candidate_runs import budget_of_runs
 from tilewright.simulator.search.candidate_search import BoundedFamily, Candidates
 from tilewright.simulator.search.grid_search import no_mapping
@@ -83,14 +84,15 @@ class GridFront:
 class _FrontEntry:
     """A family, or one choice of it, in the order in which a search looks at them.
 
-    `bounds`: lower bounds of its metrics; `order`: decides between equal ones; `family`; `choice`:
-    None for the whole family.
+    `bounds`: lower bounds of its metrics, by a plan if `is_planned`; `order`: decides between equal
+    ones; `family`; `choice`: None for the whole family.
     """
 
     bounds: Values
     order: tuple[int, int]
     family: GridFamily = field(compare=False)
     choice: GridChoice | None = field(default=None, compare=False)
+    is_planned: bool = field(default=False, compare=False)
 
 
 class _FrontPoint(NamedTuple):
@@ -150,6 +152,7 @@ class _FrontWalk:
             for number, bounded in enumerate(candidates.families)
         ]
         heapq.heapify(self.heap)
+        self._alone: dict[int, BodyCycles | None] = {}
 
     def step(self, hurried: bool = False) -> bool:
         """Take the next family or choice; return whether it was executed.
@@ -160,10 +163,11 @@ class _FrontWalk:
         if self._is_beaten(entry.bounds):
             self.excluded += self._size(entry)
             return False
-        if entry.choice is None:
-            self._expand(entry)
-            return False
         try:
+            if entry.choice is None or not entry.is_planned:
+                for bounded in self._bounded(entry):
+                    heapq.heappush(self.heap, bounded)
+                return False
             self._run(entry.choice)
         except (InfeasibleMapping, ProgramError) as error:
             self.reasons[error.what] += 1
@@ -204,15 +208,29 @@ class _FrontWalk:
         assert (run.cycles, reached) == (point.cycles, point.values), (run.cycles, reached, point)
         return run
 
-    def _expand(self, entry: _FrontEntry) -> None:
-        for number, choice in enumerate(self.candidates.space.members(entry.family)):
-            try:
-                bounds = self._choice_bounds(choice)
-            except (InfeasibleMapping, ProgramError) as error:
-                self.reasons[error.what] += 1
-                continue
-            order = entry.order[0], number
-            heapq.heappush(self.heap, _FrontEntry(bounds, order, entry.family, choice))
+    def _bounded(self, entry: _FrontEntry) -> Iterator[_FrontEntry]:
+        """Yield what replaces an entry: itself with bounds by a plan, or a family's members.
+
+        Raises InfeasibleMapping or ProgramError for a choice that has no plan.
+        """
+        candidates, (number, _) = self.candidates, entry.order
+        if entry.choice is not None:
+            yield replace(entry, bounds=self._choice_bounds(entry.choice), is_planned=True)
+        elif not entry.is_planned:
+            self._alone[number] = candidates.alone(entry.family)
+            yield replace(entry, bounds=self._bounds(entry), is_planned=True)
+        else:
+            for place, choice in enumerate(candidates.space.members(entry.family)):
+                bounds = self._bounds(entry, choice.reduction)
+                yield _FrontEntry(bounds, (number, place), entry.family, choice)
+            del self._alone[number]
+
+    def _bounds(self, entry: _FrontEntry, reduction: str | None = None) -> Values:
+        """Return bounds of a family whose elements' work is known, or of its member of a scheme."""
+        quick, family = self.candidates.quick, entry.family
+        latency = self._latency(quick.cycles(family, reduction, self._alone[entry.order[0]]))
+        values = self._values(latency, quick.energy(family, reduction), quick.words(family))
+        return tuple(map(max, values, entry.bounds))
 
     def _is_beaten(self, bounds: Values) -> bool:
         return any(
