@@ -126,7 +126,7 @@ class GridMapspace:
             elements = prod(share.count for share in family.shares)
             schemes = schemes_of(groups, elements, self.costs.of(words))
             if family.shared and not family.shifts:
-                return shared_schemes(schemes, prod(groups), words)
+                return shared_schemes(schemes, groups, elements, words)
         else:
             wanted = reduction_scheme(self.constraints.reduction)
             schemes = [replace(wanted, line=wanted.line_for(words, self.costs))]

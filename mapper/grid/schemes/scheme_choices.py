@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
-from math import isqrt
+from math import isqrt, prod
 from typing import Final
 
 from tilewright.mapper.grid.reductions import line_chains
@@ -14,7 +14,7 @@ from tilewright.mapper.grid.schemes.reduction_scheme import RING, ReductionSchem
 from tilewright.mapper.grid.schemes.ring_reduction import fits_ring
 
 MOST_WINDING: Final = 16_384
-"""Elements that chains wind through, at most: each takes routes of its own."""
+"""Elements that snakes and rings go through, at most: each takes routes of its own."""
 
 
 @lru_cache(maxsize=4096)
@@ -38,13 +38,17 @@ def schemes_of(
     return schemes
 
 
-def shared_schemes(schemes: list[ReductionScheme], elements: int, values: int) -> list[str]:
+def shared_schemes(
+    schemes: list[ReductionScheme], groups: tuple[int, int], elements: int, values: int
+) -> list[str]:
     """Return the texts of schemes whose result goes to all elements, and a ring where there is one.
 
-    `elements`: that add up a tile; `values`: of a tile.
+    `groups`: size along X and along Y of those that add up a tile; `elements`: of all groups;
+    `values`: of a tile.
     """
     texts = [str(replace(scheme, shared=True)) for scheme in schemes]
-    return [*texts, str(RING)] if fits_ring(elements, values) else texts
+    has_ring = elements <= MOST_WINDING and fits_ring(prod(groups), values)
+    return [*texts, str(RING)] if has_ring else texts
 
 
 def _all_schemes(groups: tuple[int, int], costs: AdditionCosts) -> Iterator[ReductionScheme]:

@@ -10,6 +10,7 @@ from tilewright.mapper.grid.schemes.ring_reduction import (
     fits_ring,
     link_colors,
 )
+from tilewright.mapper.grid.schemes.scheme_choices import MOST_WINDING, shared_schemes
 from tilewright.mapper.grid.schemes.snake import Snake
 from tilewright.mapper.workload.errors import InfeasibleMapping
 
@@ -53,3 +54,10 @@ def test_a_ring_needs_a_chunk_for_each_element() -> None:
     assert not fits_ring(4, 6)
     assert not fits_ring(1, 8)
     assert not fits_ring(2 * MOST_IN_RING, 2 * MOST_IN_RING)
+
+
+def test_a_search_tries_rings_where_routes_are_few() -> None:
+    chain = [reduction_scheme("chain")]
+    assert shared_schemes(chain, (4, 1), 64, 8) == ["all_reduce(chain)", "all_reduce(ring)"]
+    assert shared_schemes(chain, (4, 1), 64, 6) == ["all_reduce(chain)"]
+    assert shared_schemes(chain, (4, 1), 2 * MOST_WINDING, 8) == ["all_reduce(chain)"]
