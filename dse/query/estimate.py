@@ -85,15 +85,16 @@ def estimate(spec: StudySpec, workers: int) -> Estimate:
     """Evaluate one design of a study; return what all would cost.
 
     It is the first baseline, or the first design of the space, and is evaluated twice: the first
-    time loads what later designs find loaded. What earlier runs know of it is not asked for. After
-    30 s its search is asked to end. Raises SpecError for a study whose files or knobs cannot work.
+    time loads, and at the very first use compiles, what later designs find ready. What earlier runs
+    know of it is not asked for. After 30 s each time its search is asked to end. Raises SpecError for a study whose files or knobs cannot work.
     """
     preflight(spec)
     point = spec.baselines[0].point if spec.baselines else spec.space.point(spec.space.nth(0))
     evaluator = make_evaluator(spec)
     with _stopped_after(PATIENCE):
         sample = attempt(evaluator, point)
-        if sample.seconds < PATIENCE / 2:
+    if sample.seconds < PATIENCE:
+        with _stopped_after(PATIENCE):
             sample = attempt(evaluator, point)
     return Estimate(spec.name, spec.space.size, spec.trials, workers, sample)
 

@@ -40,3 +40,17 @@ def test_a_long_design_is_ended(toy, tmp_path, monkeypatch, seconds, asked):
     assert ("takes more than 0.4 s" in found.text()) == (seconds > 0)
     assert found.text().splitlines()[-1].startswith("more than" if seconds else "about")
     assert not STOP_REQUESTED.is_set()
+
+
+def test_what_the_first_design_loads_or_compiles_does_not_count(toy, tmp_path, monkeypatch):
+    class SlowAtFirst(Search):
+        def evaluate(self, point):
+            self.seconds = 0.0 if self.asked else 0.3
+            return super().evaluate(point)
+
+    monkeypatch.setattr(module, "make_evaluator", lambda _: SlowAtFirst(0.0))
+    monkeypatch.setattr(module, "preflight", lambda _: None)
+    monkeypatch.setattr(module, "PATIENCE", 0.4)
+    found = module.estimate(load_study(toy.write_study(tmp_path)), workers=2)
+    assert found.sample.seconds < 0.2
+    assert not found.is_cut
