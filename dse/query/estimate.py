@@ -86,7 +86,8 @@ def estimate(spec: StudySpec, workers: int) -> Estimate:
 
     It is the first baseline, or the first design of the space, and is evaluated twice: the first
     time loads, and at the very first use compiles, what later designs find ready. What earlier runs
-    know of it is not asked for. After 30 s each time its search is asked to end. Raises SpecError for a study whose files or knobs cannot work.
+    know of it is not asked for. After 30 s each time its search is asked to end. Raises SpecError
+    for a study whose files or knobs cannot work.
     """
     preflight(spec)
     point = spec.baselines[0].point if spec.baselines else spec.space.point(spec.space.nth(0))
