@@ -87,6 +87,7 @@ class _Walker:
     def __init__(self, places: tuple[Where, ...]) -> None:
         self._numbers = 0
         self._places = places
+        self._holds: dict[int, list[Hold]] = {}  # of a Storage, by its number
 
     def walk(
         self,
@@ -100,7 +101,7 @@ class _Walker:
             self._numbers += 1
             if isinstance(node, Compute):
                 _nothing_after(nodes, place, "Compute")
-                path = _path(node, taken, splits)
+                path = _path(node, taken, splits, self._holds)
                 yield replace(path, places=self._places, end=number)
                 return
             if isinstance(node, Sequential):
@@ -145,8 +146,16 @@ def _nothing_after(nodes: tuple[Node, ...], place: int, kind_name: str) -> None:
         )
 
 
-def _path(node: Compute, taken: list[tuple[int, Node]], splits: tuple[Split, ...]) -> Path:
-    """Return the path to a Compute: each tensor of a Storage is one step, in the order written."""
+def _path(
+    node: Compute,
+    taken: list[tuple[int, Node]],
+    splits: tuple[Split, ...],
+    holds: dict[int, list[Hold]],
+) -> Path:
+    """Return the path to a Compute: each tensor of a Storage is one step, in the order written.
+
+    holds: the steps of the Storages seen so far, by number.
+    """
     steps: list[Step] = []
     origins: list[int] = []
     starts: list[int] = []  # starts[i]: number of steps before the i-th node
@@ -154,8 +163,9 @@ def _path(node: Compute, taken: list[tuple[int, Node]], splits: tuple[Split, ...
         starts.append(len(steps))
         added: list[Step] = []
         if isinstance(item, Storage):
-            toll = isinstance(item, Toll)
-            added += [Hold(t, item.component, item.persistent, toll, number) for t in item.tensors]
+            if number not in holds:
+                holds[number] = _holds(item, number)
+            added += holds[number]
         elif isinstance(item, Temporal | Spatial) and item.names:
             variable = dict(item.names).get(node.einsum, item.rank_variable)
             added.append(replace(item, rank_variable=variable, names=()))
@@ -166,6 +176,11 @@ def _path(node: Compute, taken: list[tuple[int, Node]], splits: tuple[Split, ...
     starts.append(len(steps))
     placed = tuple(Split(s.number, s.branch, starts[s.position]) for s in splits)
     return Path(node.einsum, node.component, tuple(steps), tuple(origins), placed)
+
+
+def _holds(node: Storage, number: int) -> list[Hold]:
+    toll = isinstance(node, Toll)
+    return [Hold(t, node.component, node.persistent, toll, number) for t in node.tensors]
 
 
 def restrict(path: Path, tensors: frozenset[str]) -> Path:

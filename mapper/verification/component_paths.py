@@ -28,7 +28,8 @@ def component_path(
     `switch`: what stands in the place of a disabled component.
     """
     einsum = workload.einsum(schedule.einsum)
-    holders = [holder for holder in schedule.holders if holder.tensor in einsum.tensors]
+    tensors = frozenset(einsum.tensors)
+    holders = [holder for holder in schedule.holders if holder.tensor in tensors]
     flats = flatten(arch, workload.scope(einsum), _tensors_held(holders), switch)
     flat = next((flat for flat in flats if flat.compute.name == schedule.component), None)
     if flat is None:
