@@ -182,7 +182,7 @@ class _FrontWalk:
         choices = (n for n, entry in enumerate(self.heap) if entry.choice is not None)
         entry = self.heap.pop(next(choices, 0))
         heapq.heapify(self.heap)
-        return entry
+        return replace(entry, is_planned=True)  # no time for better bounds
 
     def _run(self, choice: GridChoice) -> None:
         """Run a choice without values, to where it is known to be beaten; keep it if it is not."""
@@ -223,12 +223,12 @@ class _FrontWalk:
             for place, choice in enumerate(candidates.space.members(entry.family)):
                 bounds = self._bounds(entry, choice.reduction)
                 yield _FrontEntry(bounds, (number, place), entry.family, choice)
-            del self._alone[number]
+            self._alone.pop(number, None)
 
     def _bounds(self, entry: _FrontEntry, reduction: str | None = None) -> Values:
         """Return bounds of a family whose elements' work is known, or of its member of a scheme."""
         quick, family = self.candidates.quick, entry.family
-        latency = self._latency(quick.cycles(family, reduction, self._alone[entry.order[0]]))
+        latency = self._latency(quick.cycles(family, reduction, self._alone.get(entry.order[0])))
         values = self._values(latency, quick.energy(family, reduction), quick.words(family))
         return tuple(map(max, values, entry.bounds))
 

@@ -79,19 +79,19 @@ def test_a_budget_says_what_is_left() -> None:
 def test_without_time_the_first_choice_found_is_executed(monkeypatch: pytest.MonkeyPatch) -> None:
     flat = grid_arch("matrix product", 32, 4, 4)
     einsum = einsum_workload("matrix product").einsums[0]
-    expanded: list[object] = []
-    expand = _FrontWalk._expand
+    steps: list[bool] = []
+    step = _FrontWalk.step
 
-    def counted(walk: _FrontWalk, entry: object) -> None:
-        expanded.append(entry)
-        expand(walk, entry)  # type: ignore[arg-type]
+    def counted(walk: _FrontWalk, hurried: bool = False) -> bool:
+        steps.append(hurried)
+        return step(walk, hurried)
 
-    monkeypatch.setattr(_FrontWalk, "_expand", counted)
+    monkeypatch.setattr(_FrontWalk, "step", counted)
     front = GridFrontSearch(budget_s=0).run(flat, einsum)
     assert len(front.points) == 1
-    assert len(expanded) == 1
+    assert len(steps) == 2  # a family is replaced by its members, and one of them runs
     GridFrontSearch().run(flat, einsum)
-    assert len(expanded) > 2
+    assert len(steps) > 10
 
 
 def test_nothing_fits_a_memory_that_is_too_small() -> None:
