@@ -140,8 +140,8 @@ class EinsumNames:
         self.tensors = self._tensor_names(scope, everything)
         variable_sets = {name: frozenset({name}) for name in scope.rank_variables}
         self.rank_variables = self._named({**scope.rank_sets, **variable_sets}, "rank_variables")
-        self.all: Names = {**self.rank_variables, **self.tensors}
-        self.for_loops: Names = {**self.tensors, **self.rank_variables}
+        self.all: Names = Layer(self.tensors, self.rank_variables)
+        self.for_loops: Names = Layer(self.rank_variables, self.tensors)
 
     def _tensor_names(self, scope: Scope, everything: frozenset[str]) -> dict[str, object]:
         sets = {

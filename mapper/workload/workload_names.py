@@ -158,7 +158,8 @@ class Names:
 
     def _basic(self, draft: EinsumDraft) -> dict[str, frozenset[str]]:
         tensor_names = frozenset(draft.tensors)
-        sets = {name: tensor_names & {name} for name in self._everything}
+        sets = dict.fromkeys(self._everything, _NOTHING)  # thousands, in a long chain of Einsums
+        sets |= {name: frozenset({name}) for name in draft.tensors}
         for name, tensor in draft.repeated.items():
             sets[tensor] |= {name}
         sets |= {

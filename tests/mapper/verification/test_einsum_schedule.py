@@ -10,6 +10,7 @@ from tilewright.mapper.verification.einsum_schedule import (
     schedules_of,
     turning_above,
     turns_of_loops,
+    with_lanes_below,
 )
 
 
@@ -24,6 +25,19 @@ def test_branches_share_what_stands_above_their_sequential() -> None:
     assert [holder.loops_above for holder in first.holders] == [0, 0, 0, 0, 1]
     assert first.outermost_holder("A") == first.holders[0]
     assert first.holders[0].is_persistent
+
+
+def test_lanes_below_a_holder_of_a_memory_above_their_fanout() -> None:
+    """Only such holders are made anew: a long chain has thousands of others."""
+    schedule, _ = schedules_of(load_mapping(FUSED))
+    levels = {"DRAM": 0, "BUF": 1, "PE": 2, "MAC": 3} | {
+        holder.component: 0 for holder in schedule.holders
+    }
+    placed = with_lanes_below(schedule, levels)
+    for before, after in zip(schedule.holders, placed.holders, strict=True):
+        above = schedule.loops[: before.loops_above]
+        assert after.lanes_below == {n for n, loop in enumerate(above) if loop.is_spatial}
+        assert after.lanes_below or after is before
 
 
 def test_einsums_in_lists_of_their_own_share_no_loop() -> None:

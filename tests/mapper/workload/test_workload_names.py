@@ -28,6 +28,12 @@ def test_names_of_an_einsum() -> None:
     assert sets["Outputs"] == sets["Intermediates"] == sets["Shared"] == {"Y"}
     assert sets["Z"] == frozenset()
     assert workload.scope("Z").sets["input"] == {"Y"}
+
+
+def test_tensors_of_other_einsums_take_no_memory() -> None:
+    """A chain of a thousand Einsums has two million of them."""
+    workload = load('"Y[m, n] = A[m, k] * B[k, n]"\n"Z[m] = Y[m, n]"')
+    assert workload.scope("Y").sets["Z"] is workload.scope("Z").sets["A"]
     assert workload.scope("Z").rank_variables == ("m", "n")
 
 
