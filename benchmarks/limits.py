@@ -123,7 +123,7 @@ waited for, with what it takes to load the machine code.
 
 What is left: machine code that works on large arrays is interrupted only when it returns, and
 what it needs at once is there before anybody can look. A first mapping and its proof are waited
-for, which takes some 10 ms for each Einsum. Searches on a grid bound all candidates first.
+for, which takes some 5 ms for each Einsum. Searches on a grid bound all candidates first.
 """
 MATRIX = """\
 workload:

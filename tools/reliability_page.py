@@ -44,6 +44,33 @@ TRIED = {
     "1).",
     5: "`map --budget 5` on a rank of 999999999999999989, 12 rank variables, 20 inputs, a "
     "chain of 1,000 Einsums, 100 variables (edge_npu, gpu_like): all in time, or refused, "
+    "but for the chain: 24 s of a processor and 1.8 GB. Mended: its first mapping, which is "
+    "waited for, takes some 5 s and 0.4 GB ([limits.md](limits.md) measures it and 24 other "
+    "kinds of searches).",
+    6: "`trials.jsonl` deleted during a run",
+    7: "Figures that are not finite",
+    8: "Templates and private files",
+    9: "Names",
+    10: "Processes and signals",
+    11: "Damaged records, foreign run directories, symbolic links",
+    12: "Evaluators of the user, and odd surroundings",
+    13: "What was accepted in silence",
+    14: "Exit codes, closed pipes, early Ctrl-C",
+}
+TRIED = {
+    1: "An included file and a cost table edited, then deleted, between `study run` and `study "
+    "resume`: the same bytes, each edit named; a copy in `inputs/` edited: exit code 2.",
+    2: "Four baselines with `batch: 2` and nsga2, nsga3, tpe, random, qmc, grid, bottleneck "
+    "and `optuna.samplers.QMCSampler`: 8 of 8 ran.",
+    3: "The package mounted read-only (`mount -o remount,ro,bind`), `HOME` in /proc, a run in "
+    'a read-only folder: a simulated study failed in every design ("cannot cache '
+    'function"), mended; resume and report end with exit code 2, query and rerun work.',
+    4: "`ulimit -v` of 150 to 900 MB in 13 steps, 1 and 2 workers: below 330 MB every design "
+    "was an internal error (a library that cannot be loaded), mended: exit code 4, nothing "
+    "recorded. Below 200 MB OpenBLAS may end the process with a text of its own (exit code "
+    "1).",
+    5: "`map --budget 5` on a rank of 999999999999999989, 12 rank variables, 20 inputs, a "
+    "chain of 1,000 Einsums, 100 variables (edge_npu, gpu_like): all in time, or refused, "
     "but for the chain: its first mapping takes some 10 s of a processor and 0.7 GB, before "
     "24 s and 1.8 GB ([limits.md](limits.md) measures it and 24 other kinds of searches).",
     6: "`trials.jsonl`, then the whole directory, removed by an evaluator during a run: written "
