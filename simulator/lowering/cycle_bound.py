@@ -231,9 +231,10 @@ def _line_end(plan: Plan, profile: Profile, axis: Axis, last: BodyCycles) -> flo
     tiles = int(sums_cross((sums.group_columns, sums.group_rows), axis, sums.order))
     if axis == "Y" and sums.exit == "gather":
         tiles += len(sums.head_rows(read.rows)) - 1
-    if tiles:
-        words, behind = words + tiles * read.visits(read.output) * read.output.values, 0.0
     links = (read.columns if axis == "X" else read.rows) - 1
+    if tiles:  # their first words may come from the next element
+        words, behind = words + tiles * read.visits(read.output) * read.output.values, 0.0
+        links = min(links, 1)
     return words_end(words, links, profile) + behind
 
 
@@ -250,7 +251,7 @@ def sums_cross(groups: Sequence[int], axis: Axis, order: Order) -> bool:
 def words_end(words: int, links: int, profile: Profile) -> float:
     """Return the earliest cycle in which the last of so many words is at the end of a line.
 
-    words: number that cross the line's last link; links: number of links of the line.
+    words: number that cross the line's last link; links: that the first of them passes at least.
     """
     if not links:
         return 0.0

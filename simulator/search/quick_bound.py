@@ -233,7 +233,8 @@ class QuickBound:
         words = sum(int(s.words) for s in streams if crosses_line(s.lines, axis))
         output = self.space.einsum.outputs[0].tensor
         words += results * tiles.output * (tiles.steps if output in tiles.passing else 1)
-        return words_end(words, elements - 1, self.profile)
+        links = min(elements - 1, 1) if results else elements - 1
+        return words_end(words, links, self.profile)
 
     def _delay(self, streams: Sequence[_Stream], alone: BodyCycles) -> float:
         """Return by how many cycles the last group begins late, as its first tiles come late.
