@@ -136,8 +136,26 @@ def _draft(
         name, spec, path, where, accesses, {}, parsed.combine, parsed.formula, repeated=repeated
     )
     check_draft(draft)
-    limits = workload_limits.of(draft)
-    draft = replace(draft, ranges=ranges(draft.variables, limits, name, where))
+    windows = workload_limits.windows_of(draft)
+    if not windows:
+        return _in_ranges(draft, workload_limits, {})
+    try:
+        known = _in_ranges(draft, workload_limits, {})
+    except WorkloadError:  # a variable without a bound
+        return _in_ranges(draft, workload_limits, windows)
+    return _in_ranges(draft, workload_limits, windows) if known.outside else known
+
+
+def _in_ranges(
+    draft: EinsumDraft, workload_limits: _WorkloadLimits, windows: Mapping[str, str]
+) -> EinsumDraft:
+    """Return an Einsum with the ranges of its variables, and the indices that leave their ranks.
+
+    `windows`: ranks whose sizes bound rank variables of windows, by variable. Raises WorkloadError
+    for a variable without bounds.
+    """
+    limits = workload_limits.of(draft, windows)
+    draft = replace(draft, ranges=ranges(draft.variables, limits, draft.name, draft.where))
     sizes, padding = workload_limits.sizes_of(draft), workload_limits.padding_of(draft)
     outside = tuple(outside_indices(draft, sizes, padding))
     return replace(draft, outside=outside, sizes={rank: size for rank, (size, _) in sizes.items()})
@@ -273,17 +291,20 @@ class _WorkloadLimits:
         padding = {**self._padding, **pads}
         return {rank: positions for rank, (positions, _) in padding.items()}
 
-    def of(self, draft: EinsumDraft) -> list[Limit]:
-        """Return all limits on an Einsum's variables: sizes of ranks, then written bounds."""
+    def of(self, draft: EinsumDraft, windows: Mapping[str, str]) -> list[Limit]:
+        """Return all limits on an Einsum's variables: sizes of ranks, then written bounds.
+
+        `windows`: ranks whose sizes bound rank variables of windows, by variable.
+        """
         document, spec = self._document, draft.spec
-        limits = self._of_ranks(draft)
+        limits = self._of_ranks(draft, windows)
         variables = frozenset(draft.variables)
         limits += [limit for names, limit in self._written if names <= variables]
         path = (*draft.path, "iteration_space_shape")
         written = _written_limits(spec.iteration_space_shape, document, path)
         return limits + [limit for limit in written if _variables_of(limit) <= variables]
 
-    def _of_ranks(self, draft: EinsumDraft) -> list[Limit]:
+    def _of_ranks(self, draft: EinsumDraft, windows: Mapping[str, str]) -> list[Limit]:
         """Return the limits that the sizes of ranks set on an Einsum's variables.
 
         A window such as `x + 1` may reach into the padding if its variables are limited by an index
@@ -296,29 +317,26 @@ class _WorkloadLimits:
             for rank, form in access.projection
             if rank in sizes
         ]
-        windows = self._window_variables(draft, sizes)
+        bounds = [(rank, Affine(((name, 1),), 0)) for name, rank in windows.items()]
         alone = {form.terms[0][0] for _, form in indices if _is_variable(form)} | windows.keys()
         limits: list[Limit] = []
-        for rank, form in (*indices, *windows.values()):
+        for rank, form in (*indices, *bounds):
             is_window = not _is_variable(form) and all(name in alone for name, _ in form.terms)
             size, place = sizes[rank]
             limits += limits_of_rank(form, size, place, rank, padding.get(rank, 0) * is_window)
         return limits
 
-    @staticmethod
-    def _window_variables(
-        draft: EinsumDraft, sizes: Mapping[str, tuple[int, Where]]
-    ) -> dict[str, tuple[str, Affine]]:
+    def windows_of(self, draft: EinsumDraft) -> dict[str, str]:
         """Return the rank variables of windows without weights, with the rank that bounds each.
 
-        Such a variable is in sums only: r of a pooling, `max(A[H: 2*p + r])`, which the size of R
-        bounds, as it does where weights are indexed by R.
+        Such a variable is in sums only: `r` of a pooling, `max(A[H: 2*p + r])`. The size of R
+        bounds it, as where weights are indexed by R, if nothing else keeps the index in its rank.
         """
         indices = [index for access, _, _ in draft.accesses for index in access.projection]
         single = {form.terms[0][0] for _, form in indices if len(form.terms) == 1}
-        ranks = {rank for rank, _ in indices}
+        ranks, sizes = {rank for rank, _ in indices}, self.sizes_of(draft)
         return {
-            name: (name.upper(), Affine(((name, 1),), 0))
+            name: name.upper()
             for name in draft.variables
             if name not in single and name.upper() not in ranks and name.upper() in sizes
         }
