@@ -253,7 +253,7 @@ def words_end(words: int, links: int, profile: Profile) -> float:
 
     words: number that cross the line's last link; links: that the first of them passes at least.
     """
-    if not links:
+    if not links or not words:
         return 0.0
     return float(words + way_in(links, profile))
 

@@ -4,6 +4,7 @@
 and raises WrongResult where they differ; so a run that returns has passed both.
 """
 
+import random
 from collections import Counter
 from collections.abc import Sequence
 
@@ -40,8 +41,10 @@ from tilewright.simulator.execution.einsum_execution import (
 )
 from tilewright.simulator.execution.execution import grid_path
 from tilewright.simulator.execution.operands import random_operands
+from tilewright.simulator.isa.machine_errors import ProgramError
+from tilewright.simulator.lowering.cycle_bound import lower_bound
 from tilewright.simulator.lowering.number_operations import NUMPY
-from tilewright.simulator.lowering.plan import program_of
+from tilewright.simulator.lowering.plan import plan_of, program_of
 from tilewright.simulator.run.machine import Machine
 
 MACHINES = ("wse2-sdk-sim", "wse3-sdk-sim")
@@ -91,6 +94,59 @@ def test_five_thousand_random_mappings(part: int) -> None:
         assert run.lower_bound_cycles <= run.cycles, seed
         assert Machine(program_of(run.plan), run.profile).cycles() == run.cycles, seed
     assert executed >= 600
+
+
+LINES = ((1, 24), (24, 1), (2, 32), (3, 16), (12, 12))
+"""Columns and rows: what a bound says of the links of a line shows on long ones."""
+PROFILES = ("wse2-sdk-sim", "wse3-sdk-sim", "wse3-silicon", "generic")
+
+
+@pytest.mark.parametrize("part", [0, *at_night(1, 2, 3, 4, 5, 6)])
+def test_no_bound_is_above_the_cycles_on_long_lines(part: int) -> None:
+    rng, executed = random.Random(part), 0
+    while executed < 100:
+        form, bits = rng.choice(list(FORMS)), rng.choice([16, 32])
+        flat = grid_arch(form, bits, *rng.choice(LINES))
+        space = GridMapspace(grid_of(flat), einsum_workload(form, bits).einsums[0])
+        profile = ExecutionSettings(machine=rng.choice(PROFILES)).profile(space.grid)
+        families = list(space.families())
+        for family in rng.sample(families, min(3, len(families))):
+            mapping = space.mapping_of(rng.choice(list(space.members(family))))
+            try:
+                plan = plan_of(space_time(flat, space.einsum, mapping), profile.sram_reserved_bytes)
+                cycles = Machine(program_of(plan), profile).cycles()
+            except (InfeasibleMapping, ProgramError):
+                continue
+            executed += 1
+            assert lower_bound(plan, profile) <= cycles, (form, bits, flat, family)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "einsum", "persistent"),
+    [
+        ("M: 96, N: 1", "Z[m, n] = -A[m, n]", "Nothing"),  # no words along Y
+        ("M: 1152, N: 1", "Z[m, n] = A[m, n] + B[m, n]", "A | B"),  # results alone along Y
+    ],
+)
+def test_links_that_words_do_not_cross_are_not_counted(
+    sizes: str, einsum: str, persistent: str
+) -> None:
+    text = (
+        f"workload:\n  rank_sizes: {{{sizes}}}\n  bits_per_value: {{All: 32}}\n"
+        f'  persistent_tensors: {persistent}\n  einsums: ["{einsum}"]\n'
+    )
+    workload = load_workload(load_document("w.yaml", text=text))
+    arch = load_arch(HARDWARE, variables={"GridX": 2, "GridY": 96})
+    flat = grid_path(arch, workload, workload.einsums[0])
+    space = GridMapspace(grid_of(flat), workload.einsums[0])
+    profile = ExecutionSettings().profile(space.grid)
+    families = [f for f in space.families() if any(share.count == 96 for share in f.shares)]
+    assert families
+    for family in families[::3]:
+        mapping = space.mapping_of(space.members(family)[0])
+        plan = plan_of(space_time(flat, space.einsum, mapping))
+        cycles = Machine(program_of(plan), profile).cycles()
+        assert lower_bound(plan, profile) <= cycles, family
 
 
 def first_that_fits(flat: FlatArch, space: GridMapspace) -> EinsumExecution:
