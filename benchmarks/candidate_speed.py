@@ -39,9 +39,11 @@ def gemv_search(size: int, grid: int) -> CandidateSearch:
 
 
 def first_choices(search: CandidateSearch, most: int) -> list[GridChoice]:
-    """Return the choices of the least bounds that the machine can run."""
-    choices = (entry.choice for entry in sorted(e for e in search.heap if e.choice is not None))
-    return list(islice((c for c in choices if c is not None and _is_built(search, c)), most))
+    """Return choices of the families of the least bounds that the machine can run."""
+    candidates = search.candidates
+    families = sorted(candidates.families, key=lambda bounded: bounded.bound)
+    choices = (choice for f in families for choice in candidates.space.members(f.family))
+    return list(islice((choice for choice in choices if _is_built(search, choice)), most))
 
 
 def _is_built(search: CandidateSearch, choice: GridChoice) -> bool:
@@ -57,8 +59,6 @@ def _is_built(search: CandidateSearch, choice: GridChoice) -> bool:
 def small_rows(size: int, grid: int) -> Iterator[tuple[str, ...]]:
     """Time candidates as a search looks at them, without values, and those that run on numbers."""
     search = gemv_search(size, grid)
-    while len(search.heap) and not search.heap[0].is_planned:
-        search.step()
     choices = first_choices(search, 20)
     for how, look in (
         ("cycles, in a search", Candidates.simulated_value),
