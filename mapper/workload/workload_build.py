@@ -136,14 +136,13 @@ def _draft(
         name, spec, path, where, accesses, {}, parsed.combine, parsed.formula, repeated=repeated
     )
     check_draft(draft)
-    windows = workload_limits.windows_of(draft)
-    if not windows:
-        return _in_ranges(draft, workload_limits, {})
     try:
-        known = _in_ranges(draft, workload_limits, {})
-    except WorkloadError:  # a variable without a bound
+        return _in_ranges(draft, workload_limits, {})
+    except WorkloadError:
+        windows = workload_limits.windows_of(draft)
+        if not windows:
+            raise
         return _in_ranges(draft, workload_limits, windows)
-    return _in_ranges(draft, workload_limits, windows) if known.outside else known
 
 
 def _in_ranges(
@@ -330,7 +329,7 @@ class _WorkloadLimits:
         """Return the rank variables of windows without weights, with the rank that bounds each.
 
         Such a variable is in sums only: `r` of a pooling, `max(A[H: 2*p + r])`. The size of R
-        bounds it, as where weights are indexed by R, if nothing else keeps the index in its rank.
+        bounds it, as where weights are indexed by R, if the size of H is not given.
         """
         indices = [index for access, _, _ in draft.accesses for index in access.projection]
         single = {form.terms[0][0] for _, form in indices if len(form.terms) == 1}

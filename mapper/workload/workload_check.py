@@ -135,11 +135,15 @@ def outside_indices(
     `sizes`: size of a rank, and where it is written; `padding`: positions of zeros beyond each of
     its ends. `T[P: p + r - 1]` with p to 55 and r to 2 has indices from -1 to 56.
     """
+    indexed = {rank for access, _, _ in draft.accesses for rank, _ in access.projection}
     for access, _, _ in draft.accesses:
         for rank, form in access.projection:
             if rank not in sizes:
                 continue
             size, place = sizes[rank]
+            named = [name for name, _ in form.terms if name.upper() in sizes.keys() - indexed]
+            bounds = (f"{name}: 0 <= {name} < {sizes[name.upper()][0]}" for name in named)
+            written = f": {{{', '.join(bounds)}}}" if named else ""
             low, high = _ends(form, draft.ranges)
             pad, needed = padding.get(rank, 0), max(-low, high - (size - 1))
             if needed > pad:
@@ -150,7 +154,7 @@ def outside_indices(
                     draft.where,
                     f"{low} to {high}",
                     f"pad: {{{rank}: {needed}}} if these values are zeros; else change "
-                    f"rank_sizes (at {place}) or iteration_space_shape",
+                    f"rank_sizes (at {place}) or iteration_space_shape{written}",
                 )
 
 
