@@ -61,6 +61,8 @@ NEAR: Final = 1.25
 """Their bounds are at most so many times the least one."""
 PROOF_PAYS: Final = 64_000_000
 """Cycles times elements of a run of some seconds (docs/validation/engine-speed.md)."""
+ROUNDING: Final = 1 + 1e-9
+"""Sums of energies differ by less from one order to another."""
 MOST_PLANS: Final = 512
 MOST_ELEMENTS: Final = 1 << 20
 """Plans that are kept, and the elements that they have together, at most."""
@@ -462,7 +464,7 @@ class CandidateSearch:
             heapq.heappush(self.waiting, entry)
             return True
         self.timed += 1
-        self._note(entry.choice, reached, has_run=False)
+        self._note(entry, reached, has_run=False)
         return True
 
     def _execute(self, entry: _Entry) -> bool:
@@ -481,7 +483,7 @@ class CandidateSearch:
             self.left -= 1
             return True
         self.executed += 1
-        self._note(entry.choice, reached, has_run=True)
+        self._note(entry, reached, has_run=True)
         return True
 
     def _ahead(self) -> Iterator[GridChoice]:
@@ -497,14 +499,16 @@ class CandidateSearch:
         self.reasons[error.what] += 1
         self.left -= 1
 
-    def _note(self, choice: GridChoice, reached: float, *, has_run: bool) -> None:
+    def _note(self, entry: _Entry, reached: float, *, has_run: bool) -> None:
         """Count a choice whose value is known, and keep it if it is the best so far.
 
-        `reached`: its objective value; `has_run`: whether it was simulated.
+        `reached`: its objective value; `has_run`: whether it was simulated. A value below its bound
+        is a defect: bounds exclude candidates.
         """
+        assert entry.bound <= reached * ROUNDING, (entry, reached)
         self.left -= 1
         if reached < self.value:
-            self.choice, self.value, self._execution = choice, reached, None
+            self.choice, self.value, self._execution = entry.choice, reached, None
             self.has_run, self.runs.value = has_run, reached
 
     def _push(self, entries: Iterable[_Entry]) -> None:

@@ -27,7 +27,7 @@ from tilewright.simulator.isa.machine_errors import ProgramError, RunStoppedErro
 from tilewright.simulator.lowering.cycle_bound import lower_bound
 from tilewright.simulator.lowering.task_cycles import BodyCycles
 from tilewright.simulator.search.candidate_runs import budget_of_runs
-from tilewright.simulator.search.candidate_search import BoundedFamily, Candidates
+from tilewright.simulator.search.candidate_search import ROUNDING, BoundedFamily, Candidates
 from tilewright.simulator.search.grid_search import no_mapping
 
 METRICS: Final = ("latency", "energy", "usage")
@@ -168,7 +168,7 @@ class _FrontWalk:
                 for bounded in self._bounded(entry):
                     heapq.heappush(self.heap, bounded)
                 return False
-            self._run(entry.choice)
+            self._run(entry.choice, entry.bounds)
         except (InfeasibleMapping, ProgramError) as error:
             self.reasons[error.what] += 1
             return False
@@ -184,8 +184,11 @@ class _FrontWalk:
         heapq.heapify(self.heap)
         return replace(entry, is_planned=True)  # no time for better bounds
 
-    def _run(self, choice: GridChoice) -> None:
-        """Run a choice without values, to where it is known to be beaten; keep it if it is not."""
+    def _run(self, choice: GridChoice, bounds: Values) -> None:
+        """Run a choice without values, to where it is known to be beaten; keep it if it is not.
+
+        A value below its bound is a defect: bounds exclude candidates.
+        """
         plan = self.candidates.plan(choice)
         read, words = plan.read, plan.addresses.words
         energy = predicted_energy(read)
@@ -199,7 +202,9 @@ class _FrontWalk:
         latency = self._latency(cycles)
         energies = run_energies(read, predict(read), latency)
         known = {"latency": latency, "energy": float(sum(energies.values())), "usage": 16.0 * words}
-        self._add(_FrontPoint(tuple(known[name] for name in self.metrics), choice, cycles))
+        values = tuple(known[name] for name in self.metrics)
+        assert all(b <= v * ROUNDING for b, v in zip(bounds, values, strict=True)), choice
+        self._add(_FrontPoint(values, choice, cycles))
 
     def on_numbers(self, point: _FrontPoint) -> EinsumExecution:
         """Run a point of the set on numbers; it must give the same metrics."""
