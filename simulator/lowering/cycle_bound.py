@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import ceil, floor, prod
+from math import ceil, prod
 from typing import Any, TypeVar
 
 import numpy as np
@@ -263,7 +263,8 @@ def word_cycles(words: int, profile: Profile) -> int:
 
     Parts of a cycle are carried on from word to word. A link passes a word in each cycle.
     """
-    return floor(words * Fraction(profile.cycles_per_wavelet))
+    rate = profile.cycles_per_wavelet
+    return words * rate.numerator // rate.denominator
 
 
 def way_in(links: L, profile: Profile) -> L:

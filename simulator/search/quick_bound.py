@@ -8,8 +8,10 @@ family (theory/grid.md §6).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
+from math import prod
+from typing import NamedTuple
 
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.mapper.grid.grid_mapspace import GridFamily, GridMapspace
@@ -62,6 +64,32 @@ class _Stream:
     entered: BorderWords
     way: float
     way_to_group: float
+
+
+@lru_cache(maxsize=4096)
+def _schemes(texts: tuple[str, ...]) -> tuple[ReductionScheme, ...]:
+    """Return the schemes of reductions that are written so."""
+    return tuple(map(reduction_scheme, texts))
+
+
+class _GroupSums(NamedTuple):
+    """What the last element of a group has in common under several schemes of its reduction.
+
+    `received`: the least number of sums that it gets; `crosses`: by axis, whether one comes along
+    it under all schemes. `has_ring`: whether one of them goes round a ring.
+    """
+
+    received: int
+    crosses: dict[Axis, bool]
+    has_ring: bool
+
+
+@lru_cache(maxsize=4096)
+def _group_sums(groups: tuple[int, int], texts: tuple[str, ...]) -> _GroupSums:
+    orders = [scheme.order for scheme in _schemes(texts)]
+    crossed = [[sums_cross(groups, axis, order) for axis in AXES] for order in orders]
+    every = (all(each) for each in zip(*crossed, strict=True))
+    return _GroupSums(min(map(sum, crossed)), dict(zip(AXES, every, strict=True)), "ring" in orders)
 
 
 @dataclass(frozen=True)
@@ -125,27 +153,23 @@ class QuickBound:
         tiles = self._tiles(family)
         if self._words(tiles) > self.free_words:
             raise InfeasibleMapping(f"{self.space.grid.memory.name} of an element is too small")
-        schemes, streams = self._schemes(family, reduction), self._streams(family)
-        last = self._last_sums(tiles, schemes)
+        texts = (reduction,) if reduction else tuple(self.space.reductions(family))
+        sums_of, streams = _group_sums(tiles.groups, texts), self._streams(family)
+        last = self._last_sums(tiles, sums_of)
         if alone is None:
             alone = self._element.alone(tiles)
         ends = (
             stream.words + stream.way + self._behind(stream.access, tiles, alone, last)
             for stream in streams
         )
-        lines = (self._line_end(tiles, axis, streams, schemes) for axis in AXES)
+        lines = (self._line_end(tiles, axis, streams, sums_of) for axis in AXES)
         main = self._element.with_sums(tiles, alone, last)
-        sums = self._delay(streams, alone) + self._sums_end(tiles, schemes, alone)
+        sums = self._delay(streams, alone) + self._sums_end(tiles, texts, alone)
         return max(main, sums, *ends, *lines)
 
     # -- sums and results ------------------------------------------------------------------
 
-    def _schemes(self, family: GridFamily, reduction: str | None) -> list[ReductionScheme]:
-        """Return the scheme of a reduction, or for None all that the family's mappings have."""
-        texts = [reduction] if reduction else self.space.reductions(family)
-        return [reduction_scheme(text) for text in texts]
-
-    def _last_sums(self, tiles: FamilyTiles, schemes: Sequence[ReductionScheme]) -> SumCount:
+    def _last_sums(self, tiles: FamilyTiles, sums: _GroupSums) -> SumCount:
         """Return what the last element does at least with each tile of the output.
 
         It receives a sum along each axis with a group, or one of a snake. If results are gathered
@@ -153,51 +177,46 @@ class QuickBound:
         """
         stays = self.space.output_stays
         columns, rows = tiles.groups
-        received = min(
-            sum(sums_cross(tiles.groups, axis, scheme.order) for axis in AXES) for scheme in schemes
-        )
-        operations = max(received, not stays) + tiles.family.shared
-        if any(scheme.order == "ring" for scheme in schemes):  # all words of a tile, in parts
+        operations = max(sums.received, not stays) + tiles.family.shared
+        if sums.has_ring:  # all words of a tile, in parts
             operations = 1
         heads = tiles.elements[1] // rows
         gathers = not stays and heads > 1 and columns < tiles.elements[0]
         return SumCount(operations, heads - 1 if gathers else 0)
 
-    def _sums_end(
-        self, tiles: FamilyTiles, schemes: Sequence[ReductionScheme], alone: BodyCycles
-    ) -> float:
+    def _sums_end(self, tiles: FamilyTiles, texts: tuple[str, ...], alone: BodyCycles) -> float:
         """Return the cycles of an element's work and, after it, of the sums of its group.
 
-        All elements of a group begin at once with the last tile, and follow the fastest scheme. A
-        result that is shared goes all the way back. `alone`: cycles of an element without sums.
+        All elements of a group begin at once with the last tile, and follow the fastest scheme.
+        `texts`: the schemes; `alone`: cycles of an element without sums.
         """
-        family, element = tiles.family, self._element
-        columns, rows = tiles.groups
-        if columns * rows == 1:
+        element = self._element
+        if prod(tiles.groups) == 1:
             return element.with_sums(tiles, alone, SumCount(int(not self.space.output_stays)))
         operation = element.load + element.words(tiles.output)
-        ring = RingReduction(Snake(columns, rows), tiles.output)
-        back = way_back((columns, rows), tiles.output, self.profile) if family.shared else 0.0
-        end = min(
-            ring_cycles(ring, self.profile)
-            if scheme.order == "ring"
-            else self._sums_cycles(columns, rows, scheme, operation) + back
-            for scheme in schemes
-        )
-        behind = alone.since.get(COMPUTE, alone.total) + operation
-        return element.with_sums(tiles, alone, SumCount(1)) - behind + end
-
-    def _sums_cycles(
-        self, columns: int, rows: int, scheme: ReductionScheme, operation: float
-    ) -> float:
-        key = columns, rows, replace(scheme, shared=False), operation
+        key = tiles.groups, texts, tiles.output, tiles.family.shared
         if key not in self._known_sums:
-            cycles = sums_cycles((columns, rows), scheme, operation, self.profile)
-            self._known_sums[key] = cycles
-        return self._known_sums[key]
+            self._known_sums[key] = self._sums_cycles(tiles, texts, operation)
+        behind = alone.since.get(COMPUTE, alone.total) + operation
+        return element.with_sums(tiles, alone, SumCount(1)) - behind + self._known_sums[key]
+
+    def _sums_cycles(self, tiles: FamilyTiles, texts: tuple[str, ...], operation: float) -> float:
+        """Return the cycles of the sums of a group by the fastest scheme.
+
+        A result that is shared goes all the way back. `operation`: cycles to add or send a tile.
+        """
+        groups, profile = tiles.groups, self.profile
+        ring = RingReduction(Snake(*groups), tiles.output)
+        back = way_back(groups, tiles.output, profile) if tiles.family.shared else 0.0
+        return min(
+            ring_cycles(ring, profile)
+            if scheme.order == "ring"
+            else sums_cycles(groups, scheme, operation, profile) + back
+            for scheme in _schemes(texts)
+        )
 
     @cached_property
-    def _known_sums(self) -> dict[tuple[int, int, ReductionScheme, float], float]:
+    def _known_sums(self) -> dict[tuple[tuple[int, int], tuple[str, ...], int, bool], float]:
         return {}
 
     # -- streams ---------------------------------------------------------------------------
@@ -219,17 +238,13 @@ class QuickBound:
         return behind
 
     def _line_end(
-        self,
-        tiles: FamilyTiles,
-        axis: Axis,
-        streams: Sequence[_Stream],
-        schemes: Sequence[ReductionScheme],
+        self, tiles: FamilyTiles, axis: Axis, streams: Sequence[_Stream], sums: _GroupSums
     ) -> float:
         """Return the least cycle at which all words have crossed the last link along an axis."""
         elements = tiles.elements[AXES.index(axis)]
-        results = int(all(sums_cross(tiles.groups, axis, scheme.order) for scheme in schemes))
+        results = int(sums.crosses[axis])
         if axis == "Y":
-            results += self._last_sums(tiles, schemes).passed
+            results += self._last_sums(tiles, sums).passed
         words = sum(int(s.words) for s in streams if crosses_line(s.lines, axis))
         output = self.space.einsum.outputs[0].tensor
         words += results * tiles.output * (tiles.steps if output in tiles.passing else 1)
