@@ -6,10 +6,12 @@ as one program, turn after turn of the loop above it (theory/grid.md §13).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from collections.abc import Mapping as Dict
 from dataclasses import dataclass, replace
+from itertools import chain
 
+from tilewright.arch.components.components import Memory
 from tilewright.mapper.grid.grid import Grid
 from tilewright.mapper.mapping.mapping import (
     Compute,
@@ -52,19 +54,19 @@ def einsum_groups(mapping: Mapping, workload: Workload, grid: Grid) -> tuple[Ein
     one is missing.
     """
     groups = list(_groups((), mapping.nodes, workload, grid))
-    by_einsum = {name: group for group in groups for name in group.mappings}
-    for einsum in workload.einsums:
-        if einsum.name not in by_einsum:
-            raise MappingError(
-                f"the mapping computes no Einsum {einsum.name}", instead="a branch for each Einsum"
-            )
-    order = list(dict.fromkeys(id(by_einsum[einsum.name]) for einsum in workload.einsums))
-    ordered = sorted(groups, key=lambda group: order.index(id(group)))
     names = [einsum.name for einsum in workload.einsums]
-    if [name for group in ordered for name in group.mappings] != names:
+    by_einsum = {name: group for group in groups for name in group.mappings}
+    missing = [name for name in names if name not in by_einsum]
+    if missing:
+        raise MappingError(
+            f"the mapping computes no Einsum {missing[0]}", instead="a branch for each Einsum"
+        )
+    ordered = sorted(groups, key=lambda group: min(map(names.index, group.mappings)))
+    order = [name for group in ordered for name in group.mappings]
+    if order != names:
         raise InfeasibleMapping(
             "a Pipeline has other Einsums than neighbours of the workload, in its order",
-            value=", ".join(name for group in ordered for name in group.mappings),
+            value=", ".join(order),
             instead=", ".join(names),
         )
     return tuple(ordered)
@@ -73,9 +75,8 @@ def einsum_groups(mapping: Mapping, workload: Workload, grid: Grid) -> tuple[Ein
 def _groups(above: Nodes, nodes: Nodes, workload: Workload, grid: Grid) -> Iterator[EinsumGroup]:
     last, before = nodes[-1], (*above, *nodes[:-1])
     if isinstance(last, Compute):
-        tensors = set(workload.einsum(last.einsum).tensors)
-        kept = [_restricted(node, tensors) for node in before]
-        yield EinsumGroup({last.einsum: Mapping((*(n for n in kept if n is not None), last))})
+        kept = _restricted(before, workload.einsum(last.einsum).tensors)
+        yield EinsumGroup({last.einsum: Mapping((*kept, last))})
     elif isinstance(last, Sequential) and last.kind == "Pipeline":
         yield _pipeline(before, last, workload, grid)
     elif isinstance(last, Sequential):
@@ -88,12 +89,19 @@ def _groups(above: Nodes, nodes: Nodes, workload: Workload, grid: Grid) -> Itera
             yield from _groups(before, branch, workload, grid)
 
 
-def _restricted(node: Node, tensors: set[str]) -> Node | None:
-    """Return a node with some tensors only; None if it stores none of them."""
-    if not isinstance(node, Storage):
-        return node
+def _restricted(nodes: Nodes, tensors: Container[str]) -> Iterator[Node]:
+    """Yield nodes with the Storages of some tensors only."""
+    for node in nodes:
+        if isinstance(node, Storage):
+            yield from _of(node, tensors)
+        else:
+            yield node
+
+
+def _of(node: Storage, tensors: Container[str]) -> list[Node]:
+    """Return the Storage of some of a node's tensors; nothing if it stores none of them."""
     names = tuple(name for name in node.tensors if name in tensors)
-    return replace(node, tensors=names) if names else None
+    return [replace(node, tensors=names)] if names else []
 
 
 # -- pipelines ---------------------------------------------------------------------------------
@@ -103,26 +111,32 @@ def _pipeline(above: Nodes, node: Sequential, workload: Workload, grid: Grid) ->
     """Return the group of a Pipeline, with the nodes above it in the mapping of each Einsum."""
     branches = [_branch_of(branch) for branch in node.branches]
     names = [branch[-1].einsum for branch in branches if isinstance(branch[-1], Compute)]
-    shared = [n for n in above if isinstance(n, Temporal)]
-    if len(shared) > 1:
-        raise InfeasibleMapping(
-            f"{len(shared)} loops in time stand above a Pipeline",
-            value=", ".join(loop.rank_variable for loop in shared),
-            instead="at most one: its turns are those of the Pipeline",
-        )
-    passed = _passed(names, workload)
-    outside = {
-        tensor
-        for n in (*above, *(n for branch in branches for n in branch))
-        if isinstance(n, Storage) and n.component == grid.host.name
-        for tensor in n.tensors
-    }
+    turns = _turns(above)
+    passed, outside = _passed(names, workload), _stored((*above, *chain(*branches)), grid.host)
     _check_passed(names, passed, outside, workload, grid)
     mappings = {
         name: _Rewriting(workload, grid, name, passed, outside).mapping(above, branch)
         for name, branch in zip(names, branches, strict=True)
     }
-    return EinsumGroup(mappings, passed, len(shared))
+    return EinsumGroup(mappings, passed, turns)
+
+
+def _turns(above: Nodes) -> int:
+    """Return the number of loops in time above a Pipeline; raise InfeasibleMapping beyond one."""
+    loops = [node.rank_variable for node in above if isinstance(node, Temporal)]
+    if len(loops) > 1:
+        raise InfeasibleMapping(
+            f"{len(loops)} loops in time stand above a Pipeline",
+            value=", ".join(loops),
+            instead="at most one: its turns are those of the Pipeline",
+        )
+    return len(loops)
+
+
+def _stored(nodes: Iterable[Node], memory: Memory) -> set[str]:
+    """Return the tensors that a memory holds."""
+    storages = [n for n in nodes if isinstance(n, Storage) and n.component == memory.name]
+    return {tensor for storage in storages for tensor in storage.tensors}
 
 
 def _branch_of(branch: Nodes) -> Nodes:
@@ -182,34 +196,40 @@ class _Rewriting:
 
     def mapping(self, above: Nodes, branch: Nodes) -> Mapping:
         """Return the mapping from the nodes above a Pipeline and those of a branch."""
-        nodes = [self._own(node) for node in (*above, *branch)]
-        kept = [node for node in nodes if node is not None]
-        place = next((n for n, node in enumerate(above) if isinstance(node, Temporal)), None)
-        if place is None:
+        kept = [each for node in (*above, *branch) for each in self._own(node)]
+        loop = next((node for node in above if isinstance(node, Temporal)), None)
+        if loop is None:
             return Mapping(tuple(kept))
-        turns = self._own(above[place])
+        (turns,) = self._own(loop)
         assert isinstance(turns, Temporal)
         first = kept.index(turns)
-        before, behind = kept[:first], kept[first + 1 :]
+        hoisted, rest = self._hoisted(kept[first + 1 :], turns)
+        return Mapping((*kept[:first], *hoisted, turns, *rest))
+
+    def _hoisted(self, nodes: Sequence[Node], turns: Temporal) -> tuple[list[Node], list[Node]]:
+        """Return the nodes that go above the loop of the turns, and those that stay below it."""
         hoisted, rest = list[Node](), list[Node]()
-        for node in behind:
+        for node in nodes:
             if isinstance(node, Spatial):
                 hoisted.append(self._share(node, turns))
             elif isinstance(node, Storage) and node.component == self.grid.memory.name:
-                parts = self._parted(node, turns, above_all=not _has_loop(rest))
-                hoisted += parts[0]
-                rest += parts[1]
+                whole = () if _has_loop(rest) else self._whole(node, turns)
+                hoisted += _of(node, whole)
+                rest += _of(node, set(node.tensors) - set(whole))
             else:
                 rest.append(node)
-        return Mapping((*before, *hoisted, turns, *rest))
+        return hoisted, rest
 
-    def _own(self, node: Node) -> Node | None:
-        """Return a node with the tensors and the names of rank variables of the Einsum."""
+    def _own(self, node: Node) -> list[Node]:
+        """Return a node with the tensors and the names of rank variables of the Einsum.
+
+        Nothing for a Storage of none of its tensors.
+        """
         einsum = self.workload.einsum(self.einsum)
         if isinstance(node, Storage):
-            return _restricted(node, set(einsum.tensors))
+            return _of(node, einsum.tensors)
         if not isinstance(node, Temporal | Spatial):
-            return node
+            return [node]
         name = dict(node.names).get(self.einsum, node.rank_variable)
         if name not in einsum.bounds:
             raise InfeasibleMapping(
@@ -217,7 +237,7 @@ class _Rewriting:
                 value=", ".join(einsum.bounds),
                 instead="a loop below the branches, or the name of the variable in `names`",
             )
-        return replace(node, rank_variable=name, names=())
+        return [replace(node, rank_variable=name, names=())]
 
     def _share(self, node: Spatial, turns: Temporal) -> Spatial:
         if node.rank_variable != turns.rank_variable:
@@ -227,28 +247,14 @@ class _Rewriting:
             instead=f"the loop over {node.name} above the loop in time",
         )
 
-    def _parted(
-        self, node: Storage, turns: Temporal, *, above_all: bool
-    ) -> tuple[list[Node], list[Node]]:
-        """Return the Storage of what is whole in the elements, and of what comes in each turn.
-
-        `above_all`: no loop of the Einsum's own stands above it.
-        """
-        einsum = self.workload.einsum(self.einsum)
-        whole = tuple(
+    def _whole(self, node: Storage, turns: Temporal) -> tuple[str, ...]:
+        """Return the tensors of a Storage that are whole in the elements in all turns."""
+        einsum, entering = self.workload.einsum(self.einsum), self.outside
+        kept = [name for name in node.tensors if name not in self.passed]
+        return tuple(
             name
-            for name in node.tensors
-            if above_all
-            and name not in self.passed
-            and (
-                name not in self.outside
-                or turns.rank_variable not in einsum.access(name).rank_variables
-            )
-        )
-        others = tuple(name for name in node.tensors if name not in whole)
-        return (
-            [replace(node, tensors=whole)] if whole else [],
-            [replace(node, tensors=others)] if others else [],
+            for name in kept
+            if name not in entering or turns.rank_variable not in einsum.access(name).rank_variables
         )
 
 
@@ -274,10 +280,8 @@ def _whole(nodes: Nodes, passed: frozenset[str], grid: Grid) -> Nodes:
     hoisted, others = list[Node](), list[Node]()
     for node in nodes:
         if isinstance(node, Storage) and node.component == grid.memory.name:
-            whole = tuple(name for name in node.tensors if name in passed)
-            rest = tuple(name for name in node.tensors if name not in passed)
-            hoisted += [replace(node, tensors=whole)] if whole else []
-            others += [replace(node, tensors=rest)] if rest else []
+            hoisted += _of(node, passed)
+            others += _of(node, set(node.tensors) - passed)
         else:
             others.append(node)
     place = next((n for n, node in enumerate(others) if isinstance(node, Temporal)), len(others))
