@@ -35,16 +35,22 @@ def describe_state(
     front = (known or FrontSoFar(spec.objectives)).of(trials)
     points = points_of(front, spec.objectives)
     phrases = [f"front {points}" + f" ({len(front)} designs)" * (points < len(front))]
-    for objective in spec.objectives:
-        values = [trial.metrics[objective.metric] for trial in front]
-        if values:
-            best = min(values) if objective.goal == "minimize" else max(values)
-            phrases.append(named_quantity(best, objective.metric))
+    phrases += _best_values(spec, front)
     repeated = sum(t.same_as is not None for t in trials)
     phrases += [f"repeated {repeated}"] * bool(repeated)
     counts = Counter[str](trial.status for trial in trials if trial.same_as is None)
     phrases += [f"{words} {counts[status]}" for status, words in _WORDS.items() if counts[status]]
     return ", ".join(phrases)
+
+
+def _best_values(spec: StudySpec, front: Sequence[Trial]) -> list[str]:
+    """Return the best value of each objective on a front, as text; nothing for an empty front."""
+    phrases = []
+    for objective in spec.objectives if front else ():
+        values = [trial.metrics[objective.metric] for trial in front]
+        best = min(values) if objective.goal == "minimize" else max(values)
+        phrases.append(named_quantity(best, objective.metric))
+    return phrases
 
 
 class ProgressLines:

@@ -123,7 +123,7 @@ def _of_exchange(run: ExchangeExecution) -> ProgramRun:
     )
 
 
-class _Path(NamedTuple):
+class _EinsumPath(NamedTuple):
     flat: FlatArch
     grid: Grid
     einsum: Einsum
@@ -144,7 +144,7 @@ class ExecutionQuestion:
         self._request, self._store = request, request.settings.known
         self._arch, self._workload = arch, workload
         paths = {einsum.name: grid_path(arch, workload, einsum) for einsum in workload.einsums}
-        self._paths = {e.name: _Path(paths[e.name], grid_of(paths[e.name]), e)
+        self._paths = {e.name: _EinsumPath(paths[e.name], grid_of(paths[e.name]), e)
                        for e in workload.einsums}  # fmt: skip
 
     @cached_property

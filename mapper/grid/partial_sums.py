@@ -16,7 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.mapper.grid.reductions import Axis, Phase, line_chains, receives
-from tilewright.mapper.grid.schemes.reduction_scheme import Order, reduction_scheme
+from tilewright.mapper.grid.schemes.reduction_scheme import (
+    Order,
+    ReductionScheme,
+    reduction_scheme,
+)
 from tilewright.mapper.grid.schemes.ring_reduction import (
     MOST_IN_RING,
     RingReduction,
@@ -104,12 +108,7 @@ def partial_sums(read: SpaceTime) -> PartialSums:
     not stay in the elements.
     """
     scheme = reduction_scheme(read.reduction)
-    if scheme.shared and not read.output.resident:
-        inner = replace(scheme, shared=False)
-        raise InfeasibleMapping(
-            f"{scheme} shares {read.output.name} with elements that do not keep it",
-            instead=f"{inner}, or no Storage of {read.output.name} outside the grid",
-        )
+    _check_shared(read, scheme)
     wide, tall = _group(read, "X"), _group(read, "Y")
     order: Order = scheme.order if min(wide, tall) > 1 or scheme.order == "ring" else "x_first"
     if order == "ring" and wide * tall > 1:
@@ -127,6 +126,16 @@ def partial_sums(read: SpaceTime) -> PartialSums:
     if order in ("snake", "ring"):
         return sums
     return replace(sums, phases=_all_phases(read, sums, line))
+
+
+def _check_shared(read: SpaceTime, scheme: ReductionScheme) -> None:
+    """Raise InfeasibleMapping if a result is shared that does not stay in the elements."""
+    if scheme.shared and not read.output.resident:
+        inner = replace(scheme, shared=False)
+        raise InfeasibleMapping(
+            f"{scheme} shares {read.output.name} with elements that do not keep it",
+            instead=f"{inner}, or no Storage of {read.output.name} outside the grid",
+        )
 
 
 def _check_ring(read: SpaceTime, elements: int) -> None:

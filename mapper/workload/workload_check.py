@@ -141,9 +141,6 @@ def outside_indices(
             if rank not in sizes:
                 continue
             size, place = sizes[rank]
-            named = [name for name, _ in form.terms if name.upper() in sizes.keys() - indexed]
-            bounds = (f"{name}: 0 <= {name} < {sizes[name.upper()][0]}" for name in named)
-            written = f": {{{', '.join(bounds)}}}" if named else ""
             low, high = _ends(form, draft.ranges)
             pad, needed = padding.get(rank, 0), max(-low, high - (size - 1))
             if needed > pad:
@@ -154,8 +151,16 @@ def outside_indices(
                     draft.where,
                     f"{low} to {high}",
                     f"pad: {{{rank}: {needed}}} if these values are zeros; else change "
-                    f"rank_sizes (at {place}) or iteration_space_shape{written}",
+                    f"rank_sizes (at {place}) or iteration_space_shape"
+                    + _named_bounds(form, sizes, indexed),
                 )
+
+
+def _named_bounds(form: Affine, sizes: Mapping[str, tuple[int, Where]], indexed: set[str]) -> str:
+    """Return bounds, as text, of rank variables whose own ranks have sizes and no index."""
+    named = [name for name, _ in form.terms if name.upper() in sizes.keys() - indexed]
+    bounds = (f"{name}: 0 <= {name} < {sizes[name.upper()][0]}" for name in named)
+    return f": {{{', '.join(bounds)}}}" if named else ""
 
 
 def padded_ranks(draft: EinsumDraft, access: ParsedAccess) -> tuple[tuple[str, int], ...]:

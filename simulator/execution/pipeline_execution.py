@@ -265,31 +265,41 @@ def _counted(plan: PipelinePlan, counters: Counts) -> dict[str, int]:
 
     Raises WrongResult if other words entered than those offered.
     """
-    grid, name = plan.plans[0].read.grid, plan.name
-    streams = [stream for part in plan.plans for stream in part.streams]
-    words: Counter[str] = Counter()
-    for stream in streams:
-        words[stream.tensor.name] += stream.number * stream.words
+    grid, name, words, left = plan.plans[0].read.grid, plan.name, _entering(plan), _leaving(plan)
     if sum(words.values()) != counters.edge_in_words:
         raise WrongResult(
             f"{counters.edge_in_words} words entered the grid, {sum(words.values())} were "
             "offered: please report this"
         )
+    if sum(left.values()) != counters.edge_out_words:
+        raise WrongResult(f"{counters.edge_out_words} words left the grid: please report this")
     fabric = grid.fabric.name if grid.fabric is not None else "fabric"
     memory, compute = f"{name}/{grid.memory.name}", f"{name}/{grid.compute.name}"
-    labels = [f"add {part.read.output.name}" for part in plan.plans]
     counts = {
         **{f"{memory}/{tensor}/read": n for tensor, n in counters.memory_reads.items()},
         **{f"{memory}/{tensor}/write": n for tensor, n in counters.memory_writes.items()},
         **{f"{name}/{grid.host.name}/{tensor}/read": n for tensor, n in words.items()},
-        **{f"{name}/{grid.host.name}/{t}/write": n for t, n in _leaving(plan).items()},
+        **{f"{name}/{grid.host.name}/{tensor}/write": n for tensor, n in left.items()},
         f"{name}/{fabric}/None/hop": counters.wavelet_hops,
         f"{compute}/None/compute": counters.maps + counters.labelled.get(COMPUTE, 0),
-        f"{compute}/None/add": sum(counters.labelled.get(label, 0) for label in labels),
+        f"{compute}/None/add": _added(plan, counters),
     }
-    if sum(_leaving(plan).values()) != counters.edge_out_words:
-        raise WrongResult(f"{counters.edge_out_words} words left the grid: please report this")
     return {key: number for key, number in sorted(counts.items()) if number}
+
+
+def _added(plan: PipelinePlan, counters: Counts) -> int:
+    """Return the values that elements have added to sums of others."""
+    labels = [f"add {part.read.output.name}" for part in plan.plans]
+    return sum(counters.labelled.get(label, 0) for label in labels)
+
+
+def _entering(plan: PipelinePlan) -> Counter[str]:
+    """Return the words that enter over a border, by tensor."""
+    words: Counter[str] = Counter()
+    for part in plan.plans:
+        for stream in part.streams:
+            words[stream.tensor.name] += stream.number * stream.words
+    return words
 
 
 def _leaving(plan: PipelinePlan) -> dict[str, int]:

@@ -302,14 +302,20 @@ class ElementCycles:
         if family.tile is None:
             return once, once
         if family.shifts:
-            each = [values for a, values, _ in received if a.tensor in family.shifted for _ in "io"]
-            thread, slot = self._overlapped(each, len(each))
+            thread, slot = self._shifting(tiles)
             return once + (tiles.steps - 1) * thread, once + (tiles.steps - 1) * slot
         if family.buffers == 2:
             thread, slot = self._overlapped(each, max(1, len(each)))
             return once + tiles.steps * thread, once + tiles.steps * slot
         cycles = once + tiles.steps * self._operations(each) + self._loop(tiles.steps - 1)
         return cycles, cycles
+
+    def _shifting(self, tiles: FamilyTiles) -> tuple[float, float]:
+        """Return the cycles around the work on one tile while tiles come and go along rings."""
+        shifted = tiles.family.shifted
+        received = ((values, a.tensor) for a, values, _ in self._received(tiles))
+        moved = [values for values, tensor in received if tensor in shifted for _ in "io"]
+        return self._overlapped(moved, len(moved))
 
     def _overlapped(self, moved: Sequence[int], tasks: int) -> tuple[float, float]:
         """Return the cycles around the work on one tile while other tiles are received and sent.

@@ -54,15 +54,14 @@ def joined_colors(programs: Mapping[str, Program]) -> JoinedColors:
     ways: dict[object, str] = {}
     routes: list[Route] = []
     for einsum, program in programs.items():
-        ports = {port.color for port in program.edge_inputs}
-        ports |= {port.color for port in program.edge_outputs}
+        ports = _border_colors(program)
         for color in program.colors:
-            own = [route for route in program.routes if route.color == color.name]
-            way = (einsum, color.name) if color.name in ports else _way(own)
-            is_new = way not in ways
-            name = ways.setdefault(way, f"{einsum}_{color.name}")
-            names[ColorOf(einsum, color.name)] = name
-            routes += [replace(route, color=name) for route in own] if is_new else []
+            taken = _routes_of(program, color)
+            way = (einsum, color.name) if color.name in ports else _way(taken)
+            if way not in ways:
+                ways[way] = f"{einsum}_{color.name}"
+                routes += (replace(route, color=ways[way]) for route in taken)
+            names[ColorOf(einsum, color.name)] = ways[way]
     colors = tuple(Color(name, number) for number, name in enumerate(dict.fromkeys(names.values())))
     return JoinedColors(
         names,
@@ -71,6 +70,15 @@ def joined_colors(programs: Mapping[str, Program]) -> JoinedColors:
         _ports([(e, port) for e, p in programs.items() for port in p.edge_inputs], names),
         _ports([(e, port) for e, p in programs.items() for port in p.edge_outputs], names),
     )
+
+
+def _border_colors(program: Program) -> set[str]:
+    entering = {port.color for port in program.edge_inputs}
+    return entering | {port.color for port in program.edge_outputs}
+
+
+def _routes_of(program: Program, color: Color) -> list[Route]:
+    return [route for route in program.routes if route.color == color.name]
 
 
 def _way(routes: Sequence[Route]) -> frozenset[Route]:

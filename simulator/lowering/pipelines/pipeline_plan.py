@@ -6,7 +6,7 @@ Einsum to Einsum, and in the number of turns.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,7 +15,7 @@ import numpy as np
 from tilewright.mapper.grid.distribution import check_padding, lies_elsewhere, needed, produced
 from tilewright.mapper.grid.partial_sums import partial_sums
 from tilewright.mapper.grid.pipelines.einsum_groups import EinsumGroup
-from tilewright.mapper.grid.space_time import SpaceTime
+from tilewright.mapper.grid.space_time import HeldTensor, SpaceTime
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.build.code_builder import CodeBuilder
 from tilewright.simulator.check.validate import check_program
@@ -240,16 +240,25 @@ def _check_read_twice(group: EinsumGroup, plans: Sequence[Plan]) -> None:
                 )
 
 
+def _places(
+    read: SpaceTime, tensors: Iterable[HeldTensor], known: Mapping[str, int]
+) -> dict[str, Taken]:
+    """Return the words that some tensors of an Einsum take; `known`: first words, by name."""
+    begun = ((tensor, known.get(tensor.name)) for tensor in tensors)
+    return {
+        tensor.name: Taken(word, word + words_of(tensor, read))
+        for tensor, word in begun
+        if word is not None
+    }
+
+
 def _plans(reads: Sequence[SpaceTime], reserved_bytes: int, kept: LeftTensors) -> tuple[Plan, ...]:
     """Return the plans of all Einsums, whose tensors lie beside one another."""
     plans: list[Plan] = []
     known = dict(kept.first_word)
-    places = {
-        tensor.name: Taken(known[tensor.name], known[tensor.name] + words_of(tensor, read))
-        for read in reads
-        for tensor in read.inputs
-        if tensor.name in known
-    }
+    places: dict[str, Taken] = {}
+    for read in reads:
+        places |= _places(read, read.inputs, known)
     for read in reads:
         own = {tensor.name for tensor in read.tensors}
         others = [words for name, words in places.items() if name not in own]
@@ -257,8 +266,6 @@ def _plans(reads: Sequence[SpaceTime], reserved_bytes: int, kept: LeftTensors) -
         left = LeftTensors(kept.offsets, first, (*kept.taken, *others))
         plan = plan_of(read, reserved_bytes, left)
         plans.append(plan)
-        for tensor in read.tensors:
-            word = plan.addresses.first_word[tensor.name]
-            known[tensor.name] = word
-            places[tensor.name] = Taken(word, word + words_of(tensor, read))
+        known |= {tensor.name: plan.addresses.first_word[tensor.name] for tensor in read.tensors}
+        places |= _places(read, read.tensors, known)
     return tuple(plans)
