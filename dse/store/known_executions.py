@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class ProgramRun:
+class KnownRun:
     """One program of an execution: that of an Einsum, or of an exchange before it.
 
     `name`: of the Einsum, or of the exchange; `einsum`: whose it is. `cycles`, `hops`, `counts`: of
@@ -63,7 +63,7 @@ class KnownExecution:
     as the text of a file. `infeasible`: why there is no mapping, None if there is one.
     """
 
-    runs: tuple[ProgramRun, ...] = ()
+    runs: tuple[KnownRun, ...] = ()
     elements: int = 0
     is_optimal: bool = False
     gap: float | None = None
@@ -82,7 +82,7 @@ def known_execution(
     from tilewright.mapper.mapping.mapping_file import dump_mapping
 
     execution, grid = mapped.execution, mapped.execution.einsums[0].plan.read.grid
-    assert not execution.pipelines, "a search makes none; ProgramRun has no place for them"
+    assert not execution.pipelines, "a search makes none; KnownRun has no place for them"
     states = cycles_by or [{} for _ in execution.einsums]
     runs = [_of_einsum(run, by) for run, by in zip(execution.einsums, states, strict=True)]
     gap = mapped.gap if mapped.gap < float("inf") else None
@@ -96,8 +96,8 @@ def known_execution(
     )
 
 
-def _of_einsum(run: EinsumExecution, cycles_by: Mapping[str, float]) -> ProgramRun:
-    return ProgramRun(
+def _of_einsum(run: EinsumExecution, cycles_by: Mapping[str, float]) -> KnownRun:
+    return KnownRun(
         run.name,
         run.name,
         run.cycles,
@@ -111,8 +111,8 @@ def _of_einsum(run: EinsumExecution, cycles_by: Mapping[str, float]) -> ProgramR
     )
 
 
-def _of_exchange(run: ExchangeExecution) -> ProgramRun:
-    return ProgramRun(
+def _of_exchange(run: ExchangeExecution) -> KnownRun:
+    return KnownRun(
         run.name,
         run.einsum,
         run.cycles,
@@ -123,7 +123,7 @@ def _of_exchange(run: ExchangeExecution) -> ProgramRun:
     )
 
 
-class _EinsumPath(NamedTuple):
+class _GridPath(NamedTuple):
     flat: FlatArch
     grid: Grid
     einsum: Einsum
@@ -144,7 +144,7 @@ class ExecutionQuestion:
         self._request, self._store = request, request.settings.known
         self._arch, self._workload = arch, workload
         paths = {einsum.name: grid_path(arch, workload, einsum) for einsum in workload.einsums}
-        self._paths = {e.name: _EinsumPath(paths[e.name], grid_of(paths[e.name]), e)
+        self._paths = {e.name: _GridPath(paths[e.name], grid_of(paths[e.name]), e)
                        for e in workload.einsums}  # fmt: skip
 
     @cached_property
@@ -178,7 +178,7 @@ class ExecutionQuestion:
         found = self._store.get(self.key)
         try:
             known = KnownExecution(**found)
-            runs = tuple(self._priced(ProgramRun(**run)) for run in known.runs)  # type: ignore[arg-type]
+            runs = tuple(self._priced(KnownRun(**run)) for run in known.runs)  # type: ignore[arg-type]
         except (TypeError, KeyError, ValueError, AttributeError):  # None, or written by another
             return None
         if not runs and known.infeasible is None:
@@ -225,7 +225,7 @@ class ExecutionQuestion:
         self._store.put(key, bounds)
         return bounds
 
-    def _priced(self, run: ProgramRun) -> ProgramRun:
+    def _priced(self, run: KnownRun) -> KnownRun:
         """Return a program's run with its latency and its energies on this design."""
         from tilewright.simulator.execution.action_counts import action_energies, leak_energies
 
