@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from tilewright.simulator.build.code_builder import CodeBuilder
+from tilewright.simulator.build.even_steps import even_steps
 from tilewright.simulator.build.program_builder import ProgramBuilder
 from tilewright.simulator.isa.dsd import Ref
 from tilewright.simulator.isa.machine_errors import ProgramError
@@ -90,7 +91,7 @@ def _scatter(code: CodeBuilder, chunks: Sequence[int], words: int) -> None:
     main = code.task("scatter", entry=True)
     with main.loop("slice", chunk // slice_words) as turn:
         main.op("fmovs", "first_out", Ref("first").at(turn * slice_words))
-        for run, (first, step, count) in enumerate(_even_steps(chunks[1:-1])):
+        for run, (first, step, count) in enumerate(even_steps(chunks[1:-1])):
             code.fabin(f"in{run}", RECEIVE, count * slice_words)
             code.fabout(f"out{run}", SEND, count * slice_words)
             loops = [(count, step * chunk), (slice_words, 1)]
@@ -99,18 +100,6 @@ def _scatter(code: CodeBuilder, chunks: Sequence[int], words: int) -> None:
         own_slice = Ref("own").at(turn * slice_words)
         main.op("fadds", own_slice, own_slice, "own_in")
     main.activate("gather")
-
-
-def _even_steps(numbers: Sequence[int]) -> Iterator[tuple[int, int, int]]:
-    """Return (first, step, count) of stretches of numbers with one step from each to the next."""
-    left = list(numbers)
-    while left:
-        step = left[1] - left[0] if len(left) > 1 else 1
-        count = 1
-        while count < len(left) and left[count] - left[count - 1] == step:
-            count += 1
-        yield left[0], step, count
-        left = left[count:]
 
 
 def _gather_routes(b: ProgramBuilder, direction: str, elements: int, chunk: int) -> None:

@@ -233,7 +233,8 @@ class _FrontWalk:
     def _bounds(self, entry: _FrontEntry, reduction: str | None = None) -> Values:
         """Return bounds of a family whose elements' work is known, or of its member of a scheme."""
         quick, family = self.candidates.quick, entry.family
-        latency = self._latency(quick.cycles(family, reduction, self._alone.get(entry.order[0])))
+        alone = self._alone.get(entry.order[0])
+        latency = self.candidates.least_value(family, reduction, alone)  # the objective of `run`
         values = self._values(latency, quick.energy(family, reduction), quick.words(family))
         return tuple(map(max, values, entry.bounds))
 

@@ -162,7 +162,9 @@ class QuickBound:
             stream.words + stream.way + self._behind(stream.access, tiles, alone, last)
             for stream in streams
         )
-        lines = (self._line_end(tiles, axis, streams, sums_of) for axis in AXES)
+        crosses = sums_of.crosses
+        results = {"X": int(crosses["X"]), "Y": crosses["Y"] + last.passed}
+        lines = (self._line_end(tiles, axis, streams, results[axis]) for axis in AXES)
         main = self._element.with_sums(tiles, alone, last)
         sums = self._delay(streams, alone) + self._sums_end(tiles, texts, alone)
         return max(main, sums, *ends, *lines)
@@ -238,13 +240,13 @@ class QuickBound:
         return behind
 
     def _line_end(
-        self, tiles: FamilyTiles, axis: Axis, streams: Sequence[_Stream], sums: _GroupSums
+        self, tiles: FamilyTiles, axis: Axis, streams: Sequence[_Stream], results: int
     ) -> float:
-        """Return the least cycle at which all words have crossed the last link along an axis."""
+        """Return the least cycle at which all words have crossed the last link along an axis.
+
+        results: number of tiles of sums and results among them.
+        """
         elements = tiles.elements[AXES.index(axis)]
-        results = int(sums.crosses[axis])
-        if axis == "Y":
-            results += self._last_sums(tiles, sums).passed
         words = sum(int(s.words) for s in streams if crosses_line(s.lines, axis))
         output = self.space.einsum.outputs[0].tensor
         words += results * tiles.output * (tiles.steps if output in tiles.passing else 1)

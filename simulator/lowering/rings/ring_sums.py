@@ -7,7 +7,7 @@ second half is four moves on microthreads; routers let the element's own chunk p
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -16,6 +16,7 @@ from tilewright.mapper.grid.rings.ring_links import ring_links
 from tilewright.mapper.grid.schemes.ring_reduction import RingReduction, ring_color
 from tilewright.mapper.grid.space_time import SpaceTime
 from tilewright.simulator.build.code_builder import CodeBuilder
+from tilewright.simulator.build.even_steps import even_steps
 from tilewright.simulator.build.program_builder import ProgramBuilder
 from tilewright.simulator.build.task_builder import TaskBuilder
 from tilewright.simulator.isa.dsd import Ref
@@ -116,7 +117,7 @@ class RingProgram:
     @property
     def _runs(self) -> list[tuple[int, int, int]]:
         """The chunks that the element adds to and sends on: (first, step, count) each."""
-        return list(_even_steps(self.ring.chunks(self.place)[1:-1]))
+        return list(even_steps(self.ring.chunks(self.place)[1:-1]))
 
     @property
     def _others(self) -> list[tuple[str, int, int, int]]:
@@ -180,15 +181,3 @@ def ring_program(read: SpaceTime, role: Role, sums_of_ring: RingReduction) -> Ri
     receives, sends = role.receives[0], role.send
     assert sends is not None
     return RingProgram(sums_of_ring, read.output.name, role.ring, receives, sends)
-
-
-def _even_steps(numbers: Sequence[int]) -> Iterator[tuple[int, int, int]]:
-    """Return (first, step, count) of stretches of numbers with one step from each to the next."""
-    left = list(numbers)
-    while left:
-        step = left[1] - left[0] if len(left) > 1 else 1
-        count = 1
-        while count < len(left) and left[count] - left[count - 1] == step:
-            count += 1
-        yield left[0], step, count
-        left = left[count:]
