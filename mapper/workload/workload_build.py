@@ -30,6 +30,7 @@ from tilewright.mapper.workload.workload_check import (
     check_draft,
     outside_indices,
     padded_ranks,
+    window_variables,
 )
 from tilewright.mapper.workload.workload_file import (
     AccessSpec,
@@ -139,7 +140,7 @@ def _draft(
     try:
         return _in_ranges(draft, workload_limits, {})
     except WorkloadError:
-        windows = workload_limits.windows_of(draft)
+        windows = window_variables(draft, workload_limits.sizes_of(draft).keys())
         if not windows:
             raise
         return _in_ranges(draft, workload_limits, windows)
@@ -324,21 +325,6 @@ class _WorkloadLimits:
             size, place = sizes[rank]
             limits += limits_of_rank(form, size, place, rank, padding.get(rank, 0) * is_window)
         return limits
-
-    def windows_of(self, draft: EinsumDraft) -> dict[str, str]:
-        """Return the rank variables of windows without weights, with the rank that bounds each.
-
-        Such a variable is in sums only: `r` of a pooling, `max(A[H: 2*p + r])`. The size of R
-        bounds it, as where weights are indexed by R, if the size of H is not given.
-        """
-        indices = [index for access, _, _ in draft.accesses for index in access.projection]
-        single = {form.terms[0][0] for _, form in indices if len(form.terms) == 1}
-        ranks, sizes = {rank for rank, _ in indices}, self.sizes_of(draft)
-        return {
-            name: name.upper()
-            for name in draft.variables
-            if name not in single and name.upper() not in ranks and name.upper() in sizes
-        }
 
 
 def _is_variable(form: Affine) -> bool:

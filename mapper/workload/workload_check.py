@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from tilewright.arch.errors import Where
@@ -135,7 +135,7 @@ def outside_indices(
     `sizes`: size of a rank, and where it is written; `padding`: positions of zeros beyond each of
     its ends. `T[P: p + r - 1]` with p to 55 and r to 2 has indices from -1 to 56.
     """
-    indexed = {rank for access, _, _ in draft.accesses for rank, _ in access.projection}
+    windows = window_variables(draft, sizes.keys())
     for access, _, _ in draft.accesses:
         for rank, form in access.projection:
             if rank not in sizes:
@@ -152,14 +152,33 @@ def outside_indices(
                     f"{low} to {high}",
                     f"pad: {{{rank}: {needed}}} if these values are zeros; else change "
                     f"rank_sizes (at {place}) or iteration_space_shape"
-                    + _named_bounds(form, sizes, indexed),
+                    + _named_bounds(form, sizes, windows),
                 )
 
 
-def _named_bounds(form: Affine, sizes: Mapping[str, tuple[int, Where]], indexed: set[str]) -> str:
-    """Return bounds, as text, of rank variables whose own ranks have sizes and no index."""
-    named = [name for name, _ in form.terms if name.upper() in sizes.keys() - indexed]
-    bounds = (f"{name}: 0 <= {name} < {sizes[name.upper()][0]}" for name in named)
+def window_variables(draft: EinsumDraft, sized: Container[str]) -> dict[str, str]:
+    """Return the rank variables of windows without weights, each with the rank of its name.
+
+    Such a variable is in sums only: `r` of a pooling, `max(A[H: 2*p + r])`. The size of R bounds
+    it, as where weights are indexed by R, if the size of H is not given. `sized`: ranks that have
+    sizes.
+    """
+    indices = [index for access, _, _ in draft.accesses for index in access.projection]
+    single = {form.terms[0][0] for _, form in indices if len(form.terms) == 1}
+    ranks = {rank for rank, _ in indices}
+    return {
+        name: name.upper()
+        for name in draft.variables
+        if name not in single and name.upper() not in ranks and name.upper() in sized
+    }
+
+
+def _named_bounds(
+    form: Affine, sizes: Mapping[str, tuple[int, Where]], windows: Mapping[str, str]
+) -> str:
+    """Return bounds, as text, of the rank variables of windows that an index has."""
+    named = [name for name, _ in form.terms if name in windows]
+    bounds = (f"{name}: 0 <= {name} < {sizes[windows[name]][0]}" for name in named)
     return f": {{{', '.join(bounds)}}}" if named else ""
 
 
