@@ -18,7 +18,6 @@ from jinja2 import StrictUndefined, Template
 
 from tilewright.arch.files.source import load_document
 from tilewright.arch.spec.load import load_arch
-from tilewright.mapper.grid.reductions import line_chains
 from tilewright.mapper.grid.schemes.auto_tree import PUBLISHED_COSTS
 from tilewright.mapper.grid.schemes.reduction_scheme import reduction_scheme
 from tilewright.mapper.grid.space_time import space_time
@@ -110,12 +109,11 @@ def groups_of(elements: int) -> range:
 
 def best_groups(size: Size) -> str:
     """Return two phases with the groups of the least closed form of the machine."""
-    operation = PUBLISHED_COSTS.of(size.words).addition
     length = max(size.columns, size.rows)
     return min(
         (f"two_phase({group})" for group in groups_of(length)),
         key=lambda scheme: sums_cycles(
-            (size.columns, size.rows), reduction_scheme(scheme), operation, PROFILE
+            (size.columns, size.rows), reduction_scheme(scheme), size.words, PROFILE
         ),
     )
 
@@ -169,7 +167,7 @@ def uneven_rows() -> Iterator[str]:
         assert found is not None
         groups = -(-elements // group)
         form = 2 * words + elements - 1 + RAMP * (group - 1 + groups - 1)
-        last = len(line_chains(elements, scheme)[0][0].positions)
+        last = elements - group * (groups - 1)
         yield f"| {elements} | {group} | {last} | {found} | {form} | {found / form - 1:+.2%} |"
 
 

@@ -7,6 +7,7 @@ element of each group has the result (theory/grid.md §3).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
@@ -15,7 +16,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.mapper.grid.reductions import Axis, Phase, line_chains, receives
+from tilewright.mapper.grid.reductions import Axis, Chain, Phase, line_chains, receives
 from tilewright.mapper.grid.schemes.reduction_scheme import (
     Order,
     ReductionScheme,
@@ -154,8 +155,10 @@ def _check_ring(read: SpaceTime, elements: int) -> None:
 
 def _all_phases(read: SpaceTime, sums: PartialSums, line: str) -> tuple[Phase, ...]:
     """Return the phases along both axes; along the second one in the lines with heads only."""
-    along_x = partial(_phases, "X", sums.group_columns, read.columns, scheme=line)
-    along_y = partial(_phases, "Y", sums.group_rows, read.rows, scheme=line)
+    words = read.output.values
+    across, down = (line_chains(n, line, words) for n in (sums.group_columns, sums.group_rows))
+    along_x = partial(_phases, "X", across, range(0, read.columns, sums.group_columns))
+    along_y = partial(_phases, "Y", down, range(0, read.rows, sums.group_rows))
     if sums.order == "y_first":
         return (
             *along_y(lines=range(read.columns)),
@@ -168,16 +171,17 @@ def _group(read: SpaceTime, axis: Axis) -> int:
     return prod(loop.count for loop in read.along(axis) if read.is_reduced(loop.variable))
 
 
-def _phases(axis: Axis, group: int, elements: int, lines: range, scheme: str) -> tuple[Phase, ...]:
+def _phases(
+    axis: Axis, phases: Sequence[Sequence[Chain]], starts: range, lines: range
+) -> tuple[Phase, ...]:
     """Return the phases along one axis: in each, every group of neighbours runs the same chains.
 
-    `group`: elements of a group; `elements`: of a line; `lines`: the rows or columns that take
-    part.
+    `phases`: the chains of a group, phase by phase; `starts`: the groups' first elements; `lines`:
+    the rows or columns that take part.
     """
-    starts = range(0, elements, group)
     return tuple(
         Phase(axis, tuple(chain.moved(start) for start in starts for chain in chains), lines)
-        for chains in line_chains(group, scheme)
+        for chains in phases
     )
 
 
@@ -206,6 +210,13 @@ def sums_received(read: SpaceTime, sums: PartialSums) -> npt.NDArray[np.int64]:
         else:
             received[:, lines] += along[:, None]
     return received
+
+
+def sums_stored(sums: PartialSums) -> int:
+    """Return how many elements store a sum that they would else send while it comes in."""
+    return sum(
+        len(phase.lines) * sum(chain.stores for chain in phase.chains) for phase in sums.phases
+    )
 
 
 def sum_hops(read: SpaceTime, sums: PartialSums) -> int:

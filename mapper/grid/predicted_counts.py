@@ -18,6 +18,7 @@ from tilewright.mapper.grid.partial_sums import (
     share_hops,
     sum_hops,
     sums_received,
+    sums_stored,
 )
 from tilewright.mapper.grid.rings.shifts import shift_hops
 from tilewright.mapper.grid.schemes.ring_reduction import RingReduction
@@ -143,7 +144,8 @@ def _stream_hops(read: SpaceTime) -> int:
 def _of_fabric(read: SpaceTime) -> Counts:
     """Return the hops, and what the additions over elements add to the model's counts.
 
-    An element that receives r partial sums adds r times; r - 1 of them pass through its memory.
+    An element that receives r partial sums adds r times; r - 1 of them pass through its memory, or
+    all where it stores them.
     Where the result stays in the memory, the last one does, too.
     """
     name, grid, output = read.einsum.name, read.grid, read.output
@@ -152,7 +154,7 @@ def _of_fabric(read: SpaceTime) -> Counts:
         return _of_ring(read, sums.ring)
     received = sums_received(read, sums)
     words = output.values * read.visits(output)
-    through = int((received - 1).clip(min=0).sum())
+    through = int((received - 1).clip(min=0).sum()) + sums_stored(sums)
     reads = writes = through
     if output.resident:  # each element but the heads sends, which the model does not count
         heads = len(sums.head_columns(read.columns)) * len(sums.head_rows(read.rows))

@@ -120,7 +120,9 @@ def _work_before_sums(plan: Plan, profile: Profile, work: BodyCycles) -> BodyCyc
     if output.depth and _has_two_buffers(plan):
         role = plan.roles[plan.placement[plan.sums.first]]
         return work_cycles(plan, profile, role, last_send=False)
-    return _shorter(work, work.since[f"send {output.name}"] + _operation(plan, profile))
+    return _shorter(
+        work, work.since[f"send {output.name}"] + operation_cycles(output.values, profile)
+    )
 
 
 def _has_two_buffers(plan: Plan) -> bool:
@@ -133,10 +135,10 @@ def _shorter(work: BodyCycles, behind: float) -> BodyCycles:
     return replace(work, total=work.total - behind, since=since)
 
 
-def _operation(plan: Plan, profile: Profile) -> float:
-    """Return the cycles of an operation that adds or sends a tile."""
-    words = word_cycles(plan.read.output.values, profile)
-    return profile.descriptor_use_cycles + profile.descriptor_load_cycles + words
+def operation_cycles(words: int, profile: Profile) -> int:
+    """Return the cycles of an operation that adds or sends a tile of so many words."""
+    launch = profile.descriptor_use_cycles + profile.descriptor_load_cycles
+    return launch + word_cycles(words, profile)
 
 
 def _overlapped_work(
@@ -164,7 +166,7 @@ def _overlapped_work(
         if name.startswith((JOIN, "send") if sends else JOIN):
             result.add(cycles.of_task(tasks[name]), steps - bool(read.shifted))
     if sends:
-        words = read.output.values * (max(1, len(role.receives)) + role.passed)
+        words = read.output.values * (max(1, len(role.receives)) + role.stores + role.passed)
         last.pass_cycles(float(words))
     behind_first = max(result.total - begun.total, result.slot - begun.slot)
     result.total = max(result.total, result.slot)
@@ -311,7 +313,7 @@ def _group_end(
         ready = np.maximum(ready, _behind_streams(plan, profile, stream, places, work))
     if sums.ring is not None:
         return float(ready.max()) + ring_cycles(sums.ring, profile)
-    operation = _operation(plan, profile)
+    operation = operation_cycles(plan.read.output.values, profile)
     if sums.snake is not None:
         done = _snakes_end(ready, sums.snake, operation, profile)
     else:
@@ -402,7 +404,8 @@ class _Line:
             if chain.positions[-1] not in self.done:
                 continue
             before, *others = chain.positions
-            sent = self.done[before] + (0 if before in self.received else operation)
+            goes_on = before in self.received and not chain.stores
+            sent = self.done[before] + (0 if goes_on else operation)
             for position in others:
                 arrived = sent + way + abs(position - before) * profile.hop_cycles
                 sent = self.done[position] = self.later(self.done[position] + operation, arrived)
@@ -411,19 +414,20 @@ class _Line:
 
 
 def sums_cycles(
-    groups: Sequence[int], scheme: ReductionScheme, operation: float, profile: Profile
+    groups: Sequence[int], scheme: ReductionScheme, words: int, profile: Profile
 ) -> float:
     """Return the cycles of a reduction: from a common start until the group's sums are done.
 
-    `groups`: elements that add up, along X and along Y. scheme: of the reduction.
-    `operation`: cycles that it takes to add or to send a tile.
+    `groups`: elements that add up, along X and along Y. scheme: of the reduction. `words`: of a
+    tile.
     """
+    operation = operation_cycles(words, profile)
     if scheme.order == "snake":
         return operation + (prod(groups) - 1) * (_hop(profile) + profile.hop_cycles)
     done, received = 0.0, False
     for group in groups if scheme.order == "x_first" else reversed(groups):
         line = _Line(dict.fromkeys(range(group), done), set(range(group)) if received else set())
-        for chains in line_chains(group, scheme.line):
+        for chains in line_chains(group, scheme.line, words):
             line.add_up(chains, operation, profile)
         done, received = float(line.done[group - 1]), received or group > 1
     return done

@@ -68,10 +68,10 @@ class SumOperation:
 def sum_operations(output: str, role: Role) -> tuple[SumOperation, ...]:
     """Return the operations of a role on the sums and results of one output tile.
 
-    The last sum that arrives is added while the tile is sent; each sum before it goes through
-    memory. Example: sums arrive on colors a and b, and the tile is Z; the operations are Z = Z + a,
-    then out = Z + b. If the role sends nothing, all sums are added in memory. A result that all
-    elements of the group get goes out or comes in at the end.
+    The last sum that arrives is added while the tile is sent, unless the role stores it; each sum
+    before it goes through memory. Example: sums arrive on colors a and b, and the tile is Z; the
+    operations are Z = Z + a, then out = Z + b. If the role sends nothing, all sums are added in
+    memory. A result that all elements of the group get goes out or comes in at the end.
     """
     tile = f"{output}_tile"
     if role.share == "send":
@@ -86,8 +86,11 @@ def _additions(output: str, role: Role) -> tuple[SumOperation, ...]:
     tile, onward = f"{output}_tile", f"{output}_out"
     if role.send is None:
         return tuple(SumOperation(tile, (tile, source)) for source in received)
-    through = [SumOperation(tile, (tile, source)) for source in received[:-1]]
-    sent = SumOperation(onward, (tile, *received[-1:]))
+    last = [] if role.stores else received[-1:]
+    through = [
+        SumOperation(tile, (tile, source)) for source in received[: len(received) - len(last)]
+    ]
+    sent = SumOperation(onward, (tile, *last))
     if role.passes is None:
         return (*through, sent)
     return (*through, sent, SumOperation(f"{output}_pass", (f"{role.passes}_in",)))

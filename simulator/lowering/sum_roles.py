@@ -44,6 +44,7 @@ class Role:
     whether the element sends the finished tile to its group, receives it, or neither. `shifts`: the
     colors of the tensors whose tiles go round rings. `ring`: the place of an element that adds up a
     chunk of the tile round a ring, on the colors `receives` and `send`; None for other reductions.
+    `stores`: whether the last sum, too, is in memory before it is sent.
     """
 
     receives: tuple[str, ...] = ()
@@ -53,16 +54,18 @@ class Role:
     share: Share = "none"
     shifts: tuple[ShiftColors, ...] = ()
     ring: int | None = None
+    stores: bool = False
 
     @property
     def name(self) -> str:
         """Name the role, and so the code: `from_sum0a_to_out`, `from_none_to_sum0b`."""
         received = "_".join(self.receives) or "none"
+        stored = "_stored" if self.stores else ""
         passed = f"_passing_{self.passed}" if self.passed else ""
         shared = {"none": "", "send": "_sharing", "receive": "_shared"}[self.share]
         shifted = "".join(f"_{came}_{goes}" for _, came, goes in self.shifts)
         place = "" if self.ring is None else f"_place_{self.ring}"
-        return f"from_{received}_to_{self.send or 'none'}{passed}{shared}{shifted}{place}"
+        return f"from_{received}{stored}_to_{self.send or 'none'}{passed}{shared}{shifted}{place}"
 
 
 def link_color(phase: int, link: int) -> str:
@@ -86,11 +89,12 @@ class _Part:
     """What the elements of one row or column do in the phases along one axis.
 
     `receives`: colors of the sums that they add, in order; `send`: color of their own sum, None if
-    it ends there.
+    it ends there; `stores`: whether their last sum is in memory before that.
     """
 
     receives: tuple[str, ...] = ()
     send: str | None = None
+    stores: bool = False
 
 
 class _ColumnKind(NamedTuple):
@@ -187,9 +191,10 @@ def _role(sums: PartialSums, column: _ColumnKind, row: _RowKind) -> Role:
     parts = {"X": column.part, "Y": row.part}
     first, second = (parts[axis] for axis in sums.axes)
     if not ends[sums.axes[0]]:
-        role = Role(first.receives, first.send)
+        role = Role(first.receives, first.send, stores=first.stores)
     elif second.send is not None:
-        role = Role(first.receives + second.receives, second.send)
+        received = first.receives + second.receives
+        role = Role(received, second.send, stores=second.stores)
     else:
         assert row.head is not None
         role = _finished(sums, first.receives + second.receives, row.head)
@@ -254,13 +259,15 @@ def _finished(sums: PartialSums, receives: tuple[str, ...], head: int) -> Role:
 def _parts(phases: tuple[Phase, ...], axis: str, elements: int) -> list[_Part]:
     received: list[tuple[str, ...]] = [()] * elements
     sent: list[str | None] = [None] * elements
+    stored = [False] * elements
     for number, phase in enumerate(phases):
         if phase.axis != axis:
             continue
         for chain in phase.chains:
+            stored[chain.positions[0]] = chain.stores
             for link, position in enumerate(chain.positions):
                 if link > 0:
                     received[position] += (link_color(number, link - 1),)
                 if link < len(chain.positions) - 1:
                     sent[position] = link_color(number, link)
-    return [_Part(*part) for part in zip(received, sent, strict=True)]
+    return [_Part(*part) for part in zip(received, sent, stored, strict=True)]

@@ -198,14 +198,14 @@ class QuickBound:
         operation = element.load + element.words(tiles.output)
         key = tiles.groups, texts, tiles.output, tiles.family.shared
         if key not in self._known_sums:
-            self._known_sums[key] = self._sums_cycles(tiles, texts, operation)
+            self._known_sums[key] = self._sums_cycles(tiles, texts)
         behind = alone.since.get(COMPUTE, alone.total) + operation
         return element.with_sums(tiles, alone, SumCount(1)) - behind + self._known_sums[key]
 
-    def _sums_cycles(self, tiles: FamilyTiles, texts: tuple[str, ...], operation: float) -> float:
+    def _sums_cycles(self, tiles: FamilyTiles, texts: tuple[str, ...]) -> float:
         """Return the cycles of the sums of a group by the fastest scheme.
 
-        A result that is shared goes all the way back. `operation`: cycles to add or send a tile.
+        A result that is shared goes all the way back.
         """
         groups, profile = tiles.groups, self.profile
         ring = RingReduction(Snake(*groups), tiles.output)
@@ -213,7 +213,7 @@ class QuickBound:
         return min(
             ring_cycles(ring, profile)
             if scheme.order == "ring"
-            else sums_cycles(groups, scheme, operation, profile) + back
+            else sums_cycles(groups, scheme, tiles.output, profile) + back
             for scheme in _schemes(texts)
         )
 

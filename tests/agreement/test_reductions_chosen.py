@@ -25,7 +25,7 @@ from tilewright.simulator.search.grid_search import GridSearch
         (8, 1, 16, "wse2-sdk-sim", "auto(21,5,1)"),
         (64, 1, 64, "wse3-sdk-sim", "auto(69,10,2)"),
         (16, 1, 1, "wse2-sdk-sim", "tree"),
-        (5, 3, 1, "wse2-sdk-sim", "two_phase(3)"),
+        (5, 5, 2, "wse2-sdk-sim", "two_phase(3)"),
         (6, 2, 12, "wse2-sdk-sim", "y_first(auto(17,5,1))"),
         (16, 4, 1, "wse2-sdk-sim", "y_first(tree)"),
         (4, 4, 256, "wse2-sdk-sim", "snake"),

@@ -19,12 +19,14 @@ SCHEMES = st.one_of(
 class Walk:
     """Carry one word of every element through the phases."""
 
-    def __init__(self, elements: int, scheme: str) -> None:
+    def __init__(self, elements: int, scheme: str, words: int = 1) -> None:
         self.held, self.pending = dict.fromkeys(range(elements), 1), dict[int, int]()
         self.hops = self.reads = self.writes = self.additions = 0
-        self.phases = line_chains(elements, scheme)
+        self.phases = line_chains(elements, scheme, words)
         for chains in self.phases:
             for chain in chains:
+                if chain.stores:
+                    self.store(chain.positions[0])
                 for here, there in pairwise(chain.positions):
                     self.receive(there, self.send(here))
                     self.hops += there - here
@@ -32,13 +34,16 @@ class Walk:
 
     def receive(self, place: int, value: int) -> None:
         if place in self.pending:  # the one before goes through memory
-            self.held[place] += self.pending.pop(place)
-            self.reads, self.writes, self.additions = (
-                self.reads + 1,
-                self.writes + 1,
-                self.additions + 1,
-            )
+            self.store(place)
         self.pending[place] = value
+
+    def store(self, place: int) -> None:
+        self.held[place] += self.pending.pop(place)
+        self.reads, self.writes, self.additions = (
+            self.reads + 1,
+            self.writes + 1,
+            self.additions + 1,
+        )
 
     def send(self, place: int) -> int:
         self.reads += 1
@@ -49,14 +54,15 @@ class Walk:
         return value
 
 
-@given(st.integers(1, 40), SCHEMES)
-def test_counts_are_those_of_the_theorem(elements: int, scheme: str) -> None:
-    """wafer.md §7.2: reads P + leaves - 1, writes leaves - 1, additions P - 1."""
-    walk = Walk(elements, scheme)
+@given(st.integers(1, 40), SCHEMES, st.sampled_from([1, 8, 24, 1000]))
+def test_counts_are_those_of_the_theorem(elements: int, scheme: str, words: int) -> None:
+    """wafer.md §7.2: writes leaves - 1 and the stored sums, reads P more, additions P - 1."""
+    walk = Walk(elements, scheme, words)
     received = [sum(column) for column in zip(*[receives([c], elements) for c in walk.phases])]  # noqa: B905
     leaves = sum(count == 0 for count in received) if received else 1
     assert walk.result == elements
-    assert (walk.reads, walk.writes) == (elements + leaves - 1, leaves - 1)
+    stored = sum(chain.stores for chains in walk.phases for chain in chains)
+    assert (walk.reads, walk.writes) == (elements + leaves - 1 + stored, leaves - 1 + stored)
     assert walk.additions == elements - 1
     assert walk.hops == sum(chain.hops for chains in walk.phases for chain in chains)
 
@@ -74,11 +80,25 @@ def test_two_phases_of_sixteen() -> None:
     assert (walk.hops, walk.reads, walk.writes, walk.additions) == (24, 19, 3, 15)
 
 
-def test_the_shorter_group_is_the_first_one() -> None:
+def test_the_shorter_group_is_the_last_one() -> None:
     assert line_chains(7, "two_phase(3)") == (
-        (Chain((1, 2, 3)), Chain((4, 5, 6))),
-        (Chain((0, 3, 6)),),
+        (Chain((0, 1, 2)), Chain((3, 4, 5))),
+        (Chain((2, 5, 6)),),
     )
+
+
+def test_the_first_group_stores_long_sums() -> None:
+    """It takes a launch and the way to the next group, and saves the start of a held chain.
+
+    Groups of 4 and 32 words: 5 + 4 cycles; (37 - 9) / 10 links of 6 cycles are full and start anew.
+    """
+    stores = {
+        (elements, size, words): line_chains(elements, f"two_phase({size})", words)[-1][0].stores
+        for elements, size in ((64, 4), (64, 1), (8, 8), (9, 8), (10, 8))
+        for words in (8, 32, 1000)
+    }
+    assert {case for case, stored in stores.items() if stored} == {
+        (64, 4, 32), (64, 4, 1000), (10, 8, 1000)}  # fmt: skip
 
 
 def test_a_tree_of_six_halves_the_elements() -> None:
