@@ -271,6 +271,13 @@ class _File:
             return self._undefined(error, where, variables)
         if isinstance(error, RecursionError):
             return SpecError("the template calls itself without end", where=where)
+        if "no loader for this environment" in str(error):
+            return SpecError(
+                "templates have no statement include, import or extends",
+                where=where,
+                instead='write {{ include("file.yaml") }} where its value belongs, or'
+                ' {{ include_text("file.yaml") }} for its text',
+            )
         message = str(error).splitlines()[0] if str(error) else type(error).__name__
         kind = "" if isinstance(error, TemplateError) else f"{type(error).__name__}: "
         return SpecError(f"the template fails: {kind}{message}", where=where)

@@ -23,6 +23,7 @@ from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.budget import UNLIMITED, Budget, OutOfBudget
 from tilewright.mapper.searches.copies.copy_einsums import CopyMappings, CopySearch
 from tilewright.mapper.searches.exact.dynamic_program import DEEPENING
+from tilewright.mapper.searches.exact.kernels import Floats
 from tilewright.mapper.searches.exact.label_fields import ONE_DESIGN, DesignFamily
 from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
 from tilewright.mapper.searches.exact.least_placement_costs import least_costs
@@ -32,7 +33,12 @@ from tilewright.mapper.searches.methods.exhaustive import is_enumerable
 from tilewright.mapper.searches.objective.formula import ObjectiveFormula
 from tilewright.mapper.searches.objective.least_formula import FormulaTarget
 from tilewright.mapper.searches.objective.measures import FrontMetrics
-from tilewright.mapper.searches.objective.targets import FrontTarget, SweepTarget, TracedMapping
+from tilewright.mapper.searches.objective.targets import (
+    FrontTarget,
+    SweepTarget,
+    TracedMapping,
+    rounded_to_sizes,
+)
 from tilewright.mapper.searches.program.compiled_mapspace import compile_mapspace
 from tilewright.mapper.searches.result import SearchStatistics
 from tilewright.mapper.searches.search_errors import InternalError
@@ -294,7 +300,8 @@ def verified_points(
 
     `candidates`: mappings with the energy, latency and bits that the sweep computed, of one
     instance of the Einsum. Raises InternalError if the model's figures differ by more than
-    rounding.
+    rounding. Where few sizes tell bits apart, the model may need fewer bits of the same size: of
+    two orders of adjacent holders, which are one mapping to it, the sweep keeps any.
     """
     scorer = MappingScorer(space)
     times = space.einsum.n_instances
@@ -303,7 +310,8 @@ def verified_points(
         mapping = assemble(space.problem, candidate.program.slot_sequence, candidate.tiles)
         score = scorer.score(mapping)
         row = measures.row(score)
-        _confirm(_of_instances(candidate.row, times, measures), row, mapping)
+        swept = _of_instances(candidate.row, times, measures)
+        _confirm(*rounded_to_sizes(np.array([swept, row]), measures.sizes), mapping)
         points.append(FrontPoint(mapping, score, row))
     return best_points(points, measures)
 
@@ -326,12 +334,12 @@ def best_points(points: Sequence[FrontPoint], measures: FrontMetrics) -> tuple[F
     return tuple(points[i] for i in undominated(rows).tolist())
 
 
-def _confirm(swept: Sequence[float], scored: Sequence[float], mapping: Mapping) -> None:
+def _confirm(swept: Floats, scored: Floats, mapping: Mapping) -> None:
     """Raise InternalError if the sweep's figures differ from the model's by more than rounding."""
-    for a, b in zip(swept, scored, strict=True):
+    for a, b in zip(swept.tolist(), scored.tolist(), strict=True):
         if not figures_agree(a, b):
             raise InternalError(
-                f"the search computed {list(swept)!r}, the model {list(scored)!r},"
+                f"the search computed {swept.tolist()!r}, the model {scored.tolist()!r},"
                 f" for the mapping\n{mapping}"
             )
 

@@ -127,14 +127,21 @@ class FrontTarget:
         self._corners[:, self._counted] = self._points[places]
 
     def _compared(self, rows: Floats) -> Floats:
-        """Return the columns that are compared; bits are rounded up to the sizes in question.
+        """Return the columns that are compared; bits are rounded up to the sizes in question."""
+        return rounded_to_sizes(rows, self._sizes)[:, self._counted]
 
-        A mapping with more bits than a size needs the next larger one.
-        """
-        if not self._sizes:
-            return rows[:, self._counted]
-        rows = rows.copy()
-        for column, sizes in enumerate(self._sizes, start=2):
-            smaller = np.concatenate([[0.0], sizes * _BEYOND])
-            rows[:, column] = smaller[np.searchsorted(sizes, rows[:, column], side="left")]
-        return rows[:, self._counted]
+
+def rounded_to_sizes(rows: Floats, sizes: Sequence[Sequence[float] | Floats]) -> Floats:
+    """Return rows whose bits of each memory are rounded up, so that equal bits need equal sizes.
+
+    `rows`, shape (rows, columns): energy in J, latency in s, bits of each tracked memory, and what
+    follows. `sizes`: for each memory the sizes in bits that are in question, rising; empty: the
+    rows stay as they are.
+    """
+    if not sizes:
+        return rows
+    rows = rows.copy()
+    for column, several in enumerate(sizes, start=2):
+        smaller = np.concatenate([[0.0], np.asarray(several, np.float64) * _BEYOND])
+        rows[:, column] = smaller[np.searchsorted(several, rows[:, column], side="left")]
+    return rows

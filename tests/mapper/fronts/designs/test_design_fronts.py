@@ -70,6 +70,29 @@ APART = (
 FUSED = (
     ONE + '  - {einsum: "D[m, k] = C[m, n] * E[n, k]", renames: {input: C, weight: E, output: D}}\n'
 )
+ONE_MEMORY = """\
+arch:
+  variables: {Scale: 4}
+  nodes:
+  - !Memory
+    name: DRAM
+    size: inf
+    tensors: {keep: ~Intermediates, may_keep: All}
+    actions: [{name: read, energy: 40, throughput: 2}, {name: write, energy: 40, throughput: 2}]
+  - !Memory
+    name: BUF
+    size: Scale * 256
+    tensors: {keep: All}
+    actions:
+    - {name: read, energy: 1 + Scale ** 0.5, throughput: 8}
+    - {name: write, energy: 1.25 + Scale ** 0.5, throughput: 8}
+  - !Container
+    name: ARRAY
+    spatial: [{name: x, fanout: 2}, {name: y, fanout: 4}]
+  - !Compute
+    name: MAC
+    actions: [{name: compute, energy: 0.5, throughput: 1}]
+"""
 SIZES = {"BUF.size": (48, 128, 700, 1600), "REG.size": (4, 40, 96)}
 PRICES = {
     "DRAM.actions.read.energy": (2, 15, 40),
@@ -120,11 +143,21 @@ CASES = {
     "energy": (ARCH, APART, PRICES, "energy"),
     "latency": (ARCH, APART, PRICES, "latency"),
     "both": (ARCH, APART, PRICES, "edp"),
+    "holders in any order": (
+        ONE_MEMORY,
+        ONE.replace("K: 6, N: 4", "K: 4, N: 6"),
+        {"variables.Scale": (0.5, 1, 2, 4), "MAC.actions.compute.energy": (0.25, 0.5, 1)},
+        "edp",
+    ),
     "firm": (FIRM, ONE, SIZES | {"DRAM.actions.read.energy": (2, 40)}, "energy"),
 }
 
+EVERY_DAY = ("prices and lanes", "sizes", "holders in any order")
 
-@pytest.mark.parametrize("name", ["prices and lanes", "sizes", *at_night(*list(CASES)[2:])])
+
+@pytest.mark.parametrize(
+    "name", [*EVERY_DAY, *at_night(*(name for name in CASES if name not in EVERY_DAY))]
+)
 def test_the_answers_are_those_of_searches(name: str) -> None:
     arch, workload, knobs, objective = CASES[name]
     family = family_of(load_arch(arch), workload, knobs, objective=objective)
