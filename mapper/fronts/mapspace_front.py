@@ -310,8 +310,9 @@ def verified_points(
         mapping = assemble(space.problem, candidate.program.slot_sequence, candidate.tiles)
         score = scorer.score(mapping)
         row = measures.row(score)
-        swept = _of_instances(candidate.row, times, measures)
-        _confirm(*rounded_to_sizes(np.array([swept, row]), measures.sizes), mapping)
+        rows = np.array([_of_instances(candidate.row, times, measures), row])
+        swept, scored = rounded_to_sizes(rows, measures.sizes)
+        _confirm(swept, scored, mapping)
         points.append(FrontPoint(mapping, score, row))
     return best_points(points, measures)
 
