@@ -123,13 +123,14 @@ def _sections(result: SearchResult, work: Workload) -> Iterator[dict[str, Any]]:
 
     score = result.best.score
     for einsum, nest in branches_of(result.best.mapping):
-        yield section(
+        shown = section(
             einsum,
             nest_text(lines_of(nest, work, score)),
             _energy(score, einsum),
             _latency(score, einsum),
             {"mapping": _claim(result), **_usage(score, einsum)},
         )
+        yield {**shown, "traffic": _traffic(score, einsum)}
 
 
 def _claim(result: SearchResult) -> str:
@@ -170,6 +171,18 @@ def _energy(score: Score, einsum: str) -> dict[str, float]:
             label = f"{component} (leakage)" if details == ["leak"] else component
             totals[label] = totals.get(label, 0.0) + energy
     return totals
+
+
+def _traffic(score: Score, einsum: str) -> dict[str, float]:
+    """Return an Einsum's energies by memory, action and tensor: `Main: read WU`, `MAC: compute`."""
+    energies: dict[str, float] = {}
+    for key, energy in score.energy_by.items():
+        name, component, *rest = key.split("/")
+        if name == einsum:
+            tensor, action = (rest[0], rest[1]) if len(rest) == 2 else ("None", rest[-1])
+            moved = f"{component}: {action}" + ("" if tensor == "None" else f" {tensor}")
+            energies[moved] = energies.get(moved, 0.0) + energy
+    return energies
 
 
 def _latency(score: Score, einsum: str) -> dict[str, float]:

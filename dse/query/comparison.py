@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,19 +10,16 @@ import numpy as np
 
 from tilewright.arch.quantities import label, quantity, some
 from tilewright.arch.text_table import text_table
-from tilewright.dse.models.analytical import AnalyticalEvaluator
-from tilewright.dse.models.evaluators import make_evaluator
-from tilewright.dse.models.weighted import WeightedEvaluator
 from tilewright.dse.query.open_run import RunTrials
+from tilewright.dse.query.trial_details import details_of
 from tilewright.dse.report.conclusion import compare
 from tilewright.dse.run.pareto import hypervolume, reference_box
 from tilewright.dse.run.record import Objective, Trial, costs_of
-from tilewright.dse.run.rundir import SPEC
 from tilewright.dse.store.safe_files import RunError
 from tilewright.dse.study.changed_keys import differing_keys
 from tilewright.dse.study.knobs import knob_text, labels_of
-from tilewright.dse.study.study_loading import load_study
 
+Note = Callable[[str], None]
 _MOST_ROWS = 12
 _ASKED = ("arch", "workload", "workloads", "model", "machine", "mapper", "constraints")
 
@@ -231,11 +228,14 @@ def _signed(difference: float, metric: str) -> str:
     return ("+" if difference > 0 else "−") + quantity(abs(difference), metric)
 
 
-def diff_trials(run: RunTrials, first: int, second: int) -> DesignDifference:
+def diff_trials(
+    run: RunTrials, first: int, second: int, note: Note = lambda _: None
+) -> DesignDifference:
     """Return what differs between two designs of a run, and which parts of the costs it moves.
 
-    Mappings of an analytical study are searched again, for the traffic of each tensor. Raises
-    RunError for a trial that does not exist or has no metrics.
+    For the traffic of each tensor, designs of an analytical study whose inside is not stored are
+    evaluated again; `note` is told of it. Raises RunError for a trial that does not exist or has
+    no metrics.
     """
     pair = (run.trial(first), run.trial(second))
     for trial in pair:
@@ -254,7 +254,8 @@ def diff_trials(run: RunTrials, first: int, second: int) -> DesignDifference:
         for metric in costs
         for change in _changes(metric, a.breakdown.get(metric, {}), b.breakdown.get(metric, {}))
     ]
-    return DesignDifference((first, second), knobs, metrics, tuple(parts), _traffic(run, a, b))
+    traffic = _traffic(run, pair, note)
+    return DesignDifference((first, second), knobs, metrics, tuple(parts), traffic)
 
 
 def _changed_knobs(run: RunTrials, first: Trial, second: Trial) -> dict[str, tuple[str, str]]:
@@ -276,26 +277,17 @@ def _changes(metric: str, before: Mapping[str, float], after: Mapping[str, float
     return sorted(moved, key=lambda change: -abs(change.difference))
 
 
-def _traffic(run: RunTrials, first: Trial, second: Trial) -> tuple[Change, ...]:
-    """Return the changes of energy by component, tensor and action."""
-    spec = load_study(run.directory.path / SPEC)
-    evaluator = make_evaluator(spec)
-    models = evaluator.models if isinstance(evaluator, WeightedEvaluator) else (evaluator,)
+def _traffic(run: RunTrials, pair: tuple[Trial, Trial], note: Note) -> tuple[Change, ...]:
+    """Return the changes of energy by component, tensor and action; none where they are unknown."""
+    if run.spec.model != "analytical" or pair[0].point == pair[1].point:
+        return ()
+    weights = {source.name: source.weight for source in run.spec.workloads}
     sides: list[dict[str, float]] = []
-    for trial in (first, second):
-        shares: dict[str, float] = {}
-        for model, source in zip(models, spec.workloads, strict=True):
-            if not isinstance(model, AnalyticalEvaluator):
-                return ()
-            for key, energy in model.search(trial.point).best.score.energy_by.items():
-                name = _moved(key)
-                shares[name] = shares.get(name, 0.0) + source.weight * energy
-        sides.append(shares)
-    return tuple(_changes("energy", *sides))
-
-
-def _moved(key: str) -> str:
-    """Return what a key of a score's energies says, without the Einsum: `Main: read WU`."""
-    _, component, *rest = key.split("/")
-    tensor, action = (rest[0], rest[1]) if len(rest) == 2 else ("None", rest[-1])
-    return f"{component}: {action}" + ("" if tensor == "None" else f" {tensor}")
+    for trial in pair:
+        energies: dict[str, float] = {}
+        for section in details_of(run, trial.number, "traffic", note).get("sections", ()):
+            weight = weights.get(section.get("workload"), 1.0)
+            for name, energy in section.get("traffic", {}).items():
+                energies[name] = energies.get(name, 0.0) + weight * energy
+        sides.append(energies)
+    return tuple(_changes("energy", *sides)) if all(sides) else ()

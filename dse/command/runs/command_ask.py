@@ -96,27 +96,29 @@ def _print(trials: RunTrials, limit: int, as_json: bool, also: Sequence[str]) ->
 @click.argument("trial", type=click.IntRange(min=0))
 @json_option()
 def show_command(run: Path, trial: int, as_json: bool) -> None:
-    """Show one trial: knobs, metrics, proof, its own front, loop nests where they are stored.
+    """Show one trial: knobs, metrics, proof, its own front, loop nests.
+
+    A design that is neither on the front nor a baseline is evaluated again for its loop nests.
 
     \b
     Example:
       tilewright study show runs/wafer_matvec 14
     """
     from tilewright.dse.query.open_run import open_run
+    from tilewright.dse.query.trial_details import details_of
 
     opened = open_run(run)
     shown = opened.trial(trial)
-    details = opened.directory.details(shown.same_as if shown.same_as is not None else trial)
+    details = details_of(opened, trial, "loop_nest", say)
     row = next(each for each in opened.rows() if each["trial"] == trial)
     if as_json:
-        emit({**row, "mappings": [dict(each) for each in shown.mappings], "details": details})
+        emit(
+            {**row, "mappings": [dict(each) for each in shown.mappings], "details": details or None}
+        )
         return
     lines = list(_row_lines(row, opened.spec.space, shown.point))
     lines += _own_front(shown.mappings, opened.spec.mapper.get("front", ()))
-    if details:
-        lines += _loop_nests(details)
-    elif shown.metrics:
-        lines += ["", "loop nests are stored for the designs that the report shows"]
+    lines += _loop_nests(details)
     click.echo("\n".join(lines))
 
 
@@ -204,7 +206,7 @@ def diff_command(run: Path, first: int, second: int, as_json: bool) -> None:
     from tilewright.dse.query.comparison import diff_trials
     from tilewright.dse.query.open_run import open_run
 
-    difference = diff_trials(open_run(run), first, second)
+    difference = diff_trials(open_run(run), first, second, say)
     emit(difference.document()) if as_json else click.echo(difference.text())
 
 
