@@ -84,6 +84,19 @@ def importance(spec: StudySpec, trials: Sequence[Trial]) -> dict[str, list[float
     return shares
 
 
+def chance_share(spec: StudySpec, trials: Sequence[Trial]) -> float:
+    """Return the share that a knob without any effect explains on average, at most 1.
+
+    It is of the knob with the most values: (values - 1) / (designs - 1), for values of an objective
+    in random order. 0 if all designs of the space were tried: then nothing is left to chance.
+    """
+    good = [t for t in trials if t.metrics and t.same_as is None]
+    if len(good) < _LEAST_VALUES or len(good) == spec.space.size:
+        return 0.0
+    tried = (len({t.point[path] for t in good}) for path in spec.space.paths)
+    return min(1.0, (max(tried) - 1) / (len(good) - 1))
+
+
 def _changes_nothing(
     values: np.ndarray[tuple[int], np.dtype[np.float64]],
     choices: Sequence[tuple[int, ...]],

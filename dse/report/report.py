@@ -9,7 +9,7 @@ from typing import Any
 
 from tilewright.arch.quantities import UNITS, label, some
 from tilewright.dse.report.conclusion import census, highlights, published_figures, reference_of
-from tilewright.dse.report.health import health_cards, importance, smallest_changes
+from tilewright.dse.report.health import chance_share, health_cards, importance, smallest_changes
 from tilewright.dse.report.page import script_safe, templates
 from tilewright.dse.report.reasons import group_reasons, limit_text, reason_of
 from tilewright.dse.report.report_data import metric_names, report_data
@@ -66,6 +66,7 @@ def _context(run: RunDirectory, spec: StudySpec, trials: Sequence[Trial]) -> dic
         "health": health_cards(spec, trials),
         "changes": list(smallest_changes(spec, trials)),
         "importance": shares,
+        "chance": chance_share(spec, trials),
         "importance_rows": [
             {"name": name, "shares": [values[position] for values in shares.values()]}
             for position, name in enumerate(data["knobs"])

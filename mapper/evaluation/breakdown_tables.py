@@ -92,7 +92,10 @@ def _by_tensor(costs: Breakdown, score: Score) -> BreakdownTable:
 
 
 def _columns(costs: Breakdown) -> list[tuple[str, str]]:
-    """Return (component, action) of each action that moves tensors, outermost component first."""
+    """Return (component, action) of each action that moves tensors, as the components have them.
+
+    The outermost component comes first.
+    """
     used = {
         (component, action): None
         for each in costs.tensors
@@ -100,8 +103,9 @@ def _columns(costs: Breakdown) -> list[tuple[str, str]]:
         for action, count in calls.items()
         if count
     }
-    order = {each.component: place for place, each in enumerate(costs.components)}
-    return sorted(used, key=lambda pair: order.get(pair[0], len(order)))
+    all_actions = [(each.component, action) for each in costs.components for action in each.actions]
+    order = {pair: place for place, pair in enumerate(all_actions)}
+    return sorted(used, key=lambda pair: order.get(pair, len(order)))
 
 
 def _by_einsum(costs: Breakdown, score: Score) -> BreakdownTable:

@@ -249,9 +249,9 @@ def export_command(
         raise click.UsageError("name a file: --csv FILE, --json FILE or --parquet FILE")
     opened = open_run(run)
     for write, path in (
+        (export_parquet, parquet_file),  # first, for it alone needs more packages
         (export_csv, csv_file),
         (export_json, json_file),
-        (export_parquet, parquet_file),
     ):
         if path is not None:
             write(opened, path)

@@ -86,12 +86,15 @@ def _state(opened: RunTrials, run: Path) -> str:
     """Return a line on the state of a run, with what is done of the batch that is evaluated."""
     from tilewright.dse.query.running import evaluated_of_batch
     from tilewright.dse.run.live_view import state_lines
+    from tilewright.dse.run.rundir import REPORT
     from tilewright.dse.run.study_loop import distinct, is_complete
 
     words = [f"{distinct(opened.trials)}/{opened.spec.trials} trials"]
     words += state_lines(opened.spec, opened.trials)[:2] if len(opened) else ["no batch yet"]
     done = evaluated_of_batch(run)
-    if done and not is_complete(opened.spec, opened.trials):
+    if is_complete(opened.spec, opened.trials):
+        words.append(f"ended; report: {run / REPORT}")
+    elif done:
         words.append(f"{done} of the next batch evaluated")
     return " | ".join(words)
 

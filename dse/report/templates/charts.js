@@ -1,6 +1,7 @@
 // The scatter of all designs, and the progress of the search.
 const TRIAL_AXIS = "trial number";
-const SIZE = { width: 720, height: 470, left: 74, right: 18, top: 26, bottom: 56 };
+const NARROW = matchMedia("(max-width: 560px)").matches;
+const SIZE = { width: NARROW ? 380 : 720, height: NARROW ? 400 : 470, left: NARROW ? 54 : 74, right: 18, top: 26, bottom: 56 };
 
 function axisValue(trial, name) {
   return name === TRIAL_AXIS ? trial.n : trial.metrics[name];
@@ -140,10 +141,10 @@ function frontLine(names, shown, at) {
 
 function drawProgress() {
   const svg = byId("progress"), history = DATA.hypervolume;
-  svg.setAttribute("viewBox", "0 0 520 250");
+  const left = 44, right = NARROW ? 340 : 506, top = 12, bottom = 210;
+  svg.setAttribute("viewBox", `0 0 ${right + 14} 250`);
   svg.replaceChildren();
   if (!history.length) return svg.append(el("text", { x: 20, y: 40 }, "No feasible design yet."));
-  const left = 44, right = 506, top = 12, bottom = 210;
   const total = history[history.length - 1].trials;
   const best = Math.max(...history.map((entry) => entry.share), 0.01);
   const x = (trials) => left + ((right - left) * trials) / total;
@@ -152,7 +153,7 @@ function drawProgress() {
     svg.append(el("line", { class: "grid", x1: left, x2: right, y1: y(tick), y2: y(tick) }),
       el("text", { x: left - 7, y: y(tick) + 4, "text-anchor": "end" }, digits(100 * tick, 2) + " %"));
   }
-  for (const tick of niceTicks(0, total, 6)) svg.append(el("text", { x: x(tick), y: bottom + 18, "text-anchor": "middle" }, digits(tick)));
+  for (const tick of niceTicks(0, total, NARROW ? 4 : 6)) svg.append(el("text", { x: x(tick), y: bottom + 18, "text-anchor": "middle" }, digits(tick)));
   const points = [[x(0), y(0)], ...history.map((entry) => [x(entry.trials), y(entry.share)])];
   const stairs = points.map(([px, py], i) => (i ? `L${px} ${points[i - 1][1]}L${px} ${py}` : `M${px} ${py}`)).join("");
   svg.append(el("path", { class: "curve-area", d: `${stairs}L${x(total)} ${y(0)}Z` }), el("path", { class: "curve", d: stairs }),

@@ -72,7 +72,7 @@ function machinePanel({ machine, roofline }, workload) {
     meter(row.full, row.in_use && `${row.in_use}${row.full ? ` (${digits(100 * row.full, 2)} %)` : ""}`), meter(row.busy, "", row.limits), meter(row.energy)));
   const head = el("thead", {}, el("tr", {}, ...["component", "", "size", "in use", "busy, of the latency", "energy"].map((name) => el("th", { scope: "col" }, name))));
   const panels = [panel(`The machine under this design's mapping${workload}`, el("div", { class: "machine-box" }, el("table", { class: "machine" }, head, el("tbody", {}, ...rows))))];
-  if (roofline) panels.push(panel(`Roofline${workload}`, picture(roofline, "Roofline: operations per second over operations per byte, a line for each memory")));
+  if (roofline) panels.push(panel(`Roofline${workload}`, picture(roofline, "Roofline: operations per second over operations per byte, a line for each memory", "roofline")));
   return el("div", { class: "column", style: "margin-top:16px" }, ...panels);
 }
 
@@ -174,9 +174,9 @@ function drawSection(one) {
 }
 
 // An SVG document of ours, as an image: nothing in it can run, and its styles stay inside.
-function picture(svg, words = "What lies where") {
+function picture(svg, words = "What lies where", kind = "") {
   const source = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
-  return el("img", { src: source, alt: words, style: "max-width:100%" });
+  return el("div", { class: `picture ${kind}` }, el("img", { src: source, alt: words, style: "max-width:100%" }));
 }
 
 function column(...panels) {

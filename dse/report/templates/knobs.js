@@ -15,7 +15,7 @@ function drawSlices() {
 }
 
 function slice(name, index, metric, shown, numbers) {
-  const width = 260, height = 170, left = 14, bottom = 34;
+  const width = 260, height = 170, left = 62, bottom = 34;
   const { values, place } = knobScale(index, left + 12, width - 18), y = makeScale(numbers, height - bottom, 20);
   const text = (value) => shown.find((trial) => trial.point[index] === value)?.shown[index] ?? "";
   const svg = el("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${METRICS.get(metric).label} by ${name}` });
@@ -29,8 +29,10 @@ function slice(name, index, metric, shown, numbers) {
     const first = value === values[0] && values.length > 1;
     svg.append(el("text", { x: first ? left : width - 6, y: height - 18, "text-anchor": first ? "start" : "end", class: "tick" }, text(value)));
   }
-  svg.append(el("text", { x: 2, y: 9, class: "tick" }, quantity(Math.max(...numbers), METRICS.get(metric).unit)));
-  svg.append(el("text", { x: width / 2, y: height - 3, "text-anchor": "middle", class: "axis-title" }, name));
+  for (const end of new Set([Math.min(...numbers), Math.max(...numbers)])) {
+    svg.append(el("text", { x: left - 6, y: y.place(end) + 4, "text-anchor": "end", class: "tick" }, quantity(end, METRICS.get(metric).unit)));
+  }
+  svg.append(el("text", { x: (left + width) / 2, y: height - 3, "text-anchor": "middle", class: "axis-title" }, name));
   return el("figure", { class: "slice" }, svg);
 }
 

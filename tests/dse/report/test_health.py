@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from tilewright.dse.report.health import health_cards, importance, smallest_changes
+from tilewright.dse.report.health import chance_share, health_cards, importance, smallest_changes
 from tilewright.dse.run.record import Objective, Trial
 from tilewright.dse.study.design_space import Dimension, Space
 
@@ -44,6 +44,13 @@ def test_a_knob_with_little_effect_is_named():
     assert found["Knobs with little effect"].words == "Buffer.size: under 1 % of the spread"
     assert "fanout at its largest value" in found["Edges of the space hit"].words
     assert found["Better than the reference"].level == "good"
+
+
+def test_what_chance_alone_gives_a_knob():
+    trials = grid(lambda size, lanes: float(size * lanes))
+    assert chance_share(SPEC, trials) == 0.0  # all of the space
+    assert chance_share(SPEC, trials[:5]) == 0.5  # three values, five designs
+    assert chance_share(SPEC, trials[:1]) == 0.0
 
 
 def test_the_largest_figures_have_shares_too():
