@@ -16,7 +16,8 @@ from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.lowering.plan import plan_of, program_of
 from tilewright.simulator.run.machine import Machine
-from tilewright.simulator.search.candidate_search import Candidates, CandidateSearch
+from tilewright.simulator.search.candidate_search import CandidateSearch
+from tilewright.simulator.search.candidates.candidates import Candidates
 from tilewright.simulator.search.grid_mapping import GridRequest, cascade_of
 
 HARDWARE = Path(__file__).resolve().parents[1] / "studies" / "hardware" / "wafer_grid.yaml"

@@ -30,7 +30,7 @@ from tilewright.simulator.check.resources import check_resources
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.lowering.plan import Plan, program_of
 from tilewright.simulator.quotient.pattern_cycles import pattern_cycles
-from tilewright.simulator.search.candidate_search import Candidates
+from tilewright.simulator.search.candidates.candidates import Candidates
 from tilewright.simulator.search.cascade_search import Option
 from tilewright.simulator.search.grid_mapping import GridRequest, cascade_of
 
@@ -104,7 +104,7 @@ def plans_of(option: Option) -> Iterator[tuple[Candidates, Plan]]:
     search = option.search(EVERYTHING)
     if search is None:
         return
-    for entry in nsmallest(FAMILIES, search.heap):
+    for entry in nsmallest(FAMILIES, search.heap.entries):
         for choice in search.candidates.space.members(entry.family):
             try:
                 plan = search.candidates.plan(choice)

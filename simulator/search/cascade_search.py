@@ -29,7 +29,8 @@ from tilewright.simulator.exchanges.exchange_move import Move
 from tilewright.simulator.execution.exchange import bank_offsets, intermediates
 from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.lowering.addresses import PERIOD_WORDS, LeftTensors
-from tilewright.simulator.search.candidate_search import BoundedFamily, Candidates, CandidateSearch
+from tilewright.simulator.search.candidate_search import CandidateSearch
+from tilewright.simulator.search.candidates.candidates import BoundedFamily, Candidates
 from tilewright.simulator.search.path_graph import Held, OptionPath, OptionStep, PathGraph, Which
 
 

@@ -7,11 +7,10 @@ one that ran is at most its bounds in every metric; the points of the set run on
 
 from __future__ import annotations
 
-import heapq
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from tilewright.arch.flattening.flat import FlatArch
@@ -24,21 +23,22 @@ from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.execution.action_counts import predicted_energy, run_energies
 from tilewright.simulator.execution.einsum_execution import EinsumExecution, ExecutionSettings
 from tilewright.simulator.isa.machine_errors import ProgramError, RunStoppedError
-from tilewright.simulator.lowering.cycle_bound import lower_bound
+from tilewright.simulator.lowering.cycle_bound import Works, lower_bound
 from tilewright.simulator.lowering.task_cycles import BodyCycles
-from tilewright.simulator.search.candidate_runs import budget_of_runs
-from tilewright.simulator.search.candidate_search import ROUNDING, BoundedFamily, Candidates
+from tilewright.simulator.search.candidate_search import ROUNDING
+from tilewright.simulator.search.candidates.candidate_runs import budget_of_runs
+from tilewright.simulator.search.candidates.candidates import BoundedFamily, Candidates
+from tilewright.simulator.search.candidates.family_heap import FamilyHeap, Values
 from tilewright.simulator.search.grid_search import no_mapping
 
 METRICS: Final = ("latency", "energy", "usage")
 """Seconds of the execution, joules with leakage, bits of an element's memory."""
-Values = tuple[float, ...]
 
 
 def metrics_of(run: EinsumExecution, names: Sequence[str]) -> Values:
     """Return the metrics of an execution (s, J, bits), in the order of the names."""
-    known = {"latency": run.latency, "energy": run.energy, "usage": float(run.sram_bits)}
-    return tuple(known[name] for name in names)
+    by_name = {"latency": run.latency, "energy": run.energy, "usage": float(run.sram_bits)}
+    return tuple(by_name[name] for name in names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,21 +78,6 @@ class GridFront:
     points: tuple[EinsumExecution, ...]
     certificate: FrontCertificate
     seconds: float
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class _FrontEntry:
-    """A family, or one choice of it, in the order in which a search looks at them.
-
-    `bounds`: lower bounds of its metrics, by a plan if `is_planned`; `order`: decides between equal
-    ones; `family`; `choice`: None for the whole family.
-    """
-
-    bounds: Values
-    order: tuple[int, int]
-    family: GridFamily = field(compare=False)
-    choice: GridChoice | None = field(default=None, compare=False)
-    is_planned: bool = field(default=False, compare=False)
 
 
 class _FrontPoint(NamedTuple):
@@ -139,34 +124,69 @@ class GridFrontSearch:
         return GridFront(self.metrics, points, walk.certificate(), seconds)
 
 
+@dataclass(frozen=True, slots=True)
+class _FrontBounds:
+    """Lower bounds of the metrics of a front, whose candidates have the objective latency."""
+
+    candidates: Candidates
+    metrics: tuple[str, ...]
+
+    def of_family(self, bounded: BoundedFamily) -> Values:
+        """Return values that no member of a family goes below, by its quick bounds."""
+        energy = self.candidates.quick.energy(bounded.family)
+        return self.values(bounded.bound, energy, bounded.words)
+
+    def of_members(
+        self, family: GridFamily, reduction: str | None, alone: BodyCycles | None
+    ) -> Values:
+        quick = self.candidates.quick
+        latency = self.candidates.least_value(family, reduction, alone)
+        return self.values(latency, quick.energy(family, reduction), quick.words(family))
+
+    def of_choice(self, choice: GridChoice, works: Works) -> Values:
+        plan = self.candidates.plan(choice)
+        cycles = lower_bound(plan, self.candidates.quick.profile, works)
+        energy = predicted_energy(plan.read)
+        return self.values(self.latency(cycles), energy, plan.addresses.words)
+
+    def latency(self, cycles: float) -> float:
+        """Return the seconds of so many cycles."""
+        return cycles / self.candidates.quick.profile.clock_hz
+
+    def values(self, latency: float, energy: float, words: int) -> Values:
+        """Return the metrics of a run.
+
+        `energy`: without leakage (J); `words`: 16-bit words of an element's memory.
+        """
+        leaked = self.candidates.quick.leak_power * latency
+        by_name = {"latency": latency, "energy": energy + leaked, "usage": 16.0 * words}
+        return tuple(by_name[name] for name in self.metrics)
+
+
 class _FrontWalk:
     """Look at candidates in the order of their bounds; run those that may belong to the set."""
 
     def __init__(self, candidates: Candidates, metrics: tuple[str, ...]) -> None:
         self.candidates, self.metrics = candidates, metrics
+        self.bounds = _FrontBounds(candidates, metrics)
         self.reasons = Counter(candidates.infeasible)
         self.points: list[_FrontPoint] = []
         self.executed = self.excluded = 0
-        self.heap = [
-            _FrontEntry(self._family_bounds(bounded), (number, -1), bounded.family)
-            for number, bounded in enumerate(candidates.families)
-        ]
-        heapq.heapify(self.heap)
-        self._alone: dict[int, BodyCycles | None] = {}
+        bounded = ((self.bounds.of_family(family), family.family) for family in candidates.families)
+        self.heap = FamilyHeap(candidates, self.bounds, bounded)
 
     def step(self, hurried: bool = False) -> bool:
         """Take the next family or choice; return whether it was executed.
 
         `hurried`: a choice, if there is one, for the time is over and nothing was executed yet.
         """
-        entry = self._any_choice() if hurried else heapq.heappop(self.heap)
+        entry = self.heap.pop_choice() if hurried else self.heap.pop()
         if self._is_beaten(entry.bounds):
-            self.excluded += self._size(entry)
+            self.excluded += self.heap.size(entry)
             return False
         try:
-            if entry.choice is None or not entry.is_planned:
-                for bounded in self._bounded(entry):
-                    heapq.heappush(self.heap, bounded)
+            if entry.choice is None or not (entry.is_planned or hurried):
+                self.heap.push(self.heap.members(entry) if hurried else self.heap.refined(entry))
                 return False
             self._run(entry.choice, entry.bounds)
         except (InfeasibleMapping, ProgramError) as error:
@@ -176,13 +196,6 @@ class _FrontWalk:
             pass  # beaten before its end
         self.executed += 1
         return True
-
-    def _any_choice(self) -> _FrontEntry:
-        """Take a choice out of the heap; the first family if it has none."""
-        choices = (n for n, entry in enumerate(self.heap) if entry.choice is not None)
-        entry = self.heap.pop(next(choices, 0))
-        heapq.heapify(self.heap)
-        return replace(entry, is_planned=True)  # no time for better bounds
 
     def _run(self, choice: GridChoice, bounds: Values) -> None:
         """Run a choice without values, to where it is known to be beaten; keep it if it is not.
@@ -194,15 +207,15 @@ class _FrontWalk:
         energy = predicted_energy(read)
 
         def is_beaten(cycles: int) -> bool:
-            return self._is_beaten(self._values(self._latency(cycles), energy, words))
+            return self._is_beaten(self.bounds.values(self.bounds.latency(cycles), energy, words))
 
         cycles = self.candidates.timed_cycles(choice) if self.candidates.is_large(choice) else None
         if cycles is None:
             cycles = self.candidates.simulated_cycles(choice, is_beaten)
-        latency = self._latency(cycles)
+        latency = self.bounds.latency(cycles)
         energies = run_energies(read, predict(read), latency)
-        known = {"latency": latency, "energy": float(sum(energies.values())), "usage": 16.0 * words}
-        values = tuple(known[name] for name in self.metrics)
+        exact = {"latency": latency, "energy": float(sum(energies.values())), "usage": 16.0 * words}
+        values = tuple(exact[name] for name in self.metrics)
         assert all(b <= v * ROUNDING for b, v in zip(bounds, values, strict=True)), choice
         self._add(_FrontPoint(values, choice, cycles))
 
@@ -212,31 +225,6 @@ class _FrontWalk:
         reached = metrics_of(run, self.metrics)
         assert (run.cycles, reached) == (point.cycles, point.values), (run.cycles, reached, point)
         return run
-
-    def _bounded(self, entry: _FrontEntry) -> Iterator[_FrontEntry]:
-        """Yield what replaces an entry: itself with bounds by a plan, or a family's members.
-
-        Raises InfeasibleMapping or ProgramError for a choice that has no plan.
-        """
-        candidates, (number, _) = self.candidates, entry.order
-        if entry.choice is not None:
-            yield replace(entry, bounds=self._choice_bounds(entry.choice), is_planned=True)
-        elif not entry.is_planned:
-            self._alone[number] = candidates.alone(entry.family)
-            yield replace(entry, bounds=self._bounds(entry), is_planned=True)
-        else:
-            for place, choice in enumerate(candidates.space.members(entry.family)):
-                bounds = self._bounds(entry, choice.reduction)
-                yield _FrontEntry(bounds, (number, place), entry.family, choice)
-            self._alone.pop(number, None)
-
-    def _bounds(self, entry: _FrontEntry, reduction: str | None = None) -> Values:
-        """Return bounds of a family whose elements' work is known, or of its member of a scheme."""
-        quick, family = self.candidates.quick, entry.family
-        alone = self._alone.get(entry.order[0])
-        latency = self.candidates.least_value(family, reduction, alone)  # the objective of `run`
-        values = self._values(latency, quick.energy(family, reduction), quick.words(family))
-        return tuple(map(max, values, entry.bounds))
 
     def _is_beaten(self, bounds: Values) -> bool:
         return any(
@@ -253,31 +241,10 @@ class _FrontWalk:
         )
         self.points = [*kept, point]
 
-    def _latency(self, cycles: float) -> float:
-        return cycles / self.candidates.quick.profile.clock_hz
-
-    def _values(self, latency: float, energy: float, words: int) -> Values:
-        whole = energy + self.candidates.quick.leak_power * latency
-        known = {"latency": latency, "energy": whole, "usage": 16.0 * words}
-        return tuple(known[name] for name in self.metrics)
-
-    def _family_bounds(self, bounded: BoundedFamily) -> Values:
-        energy = self.candidates.quick.energy(bounded.family)
-        return self._values(bounded.bound, energy, bounded.words)  # the bound is of the latency
-
-    def _choice_bounds(self, choice: GridChoice) -> Values:
-        plan = self.candidates.plan(choice)
-        cycles = lower_bound(plan, self.candidates.quick.profile)
-        energy = predicted_energy(plan.read)
-        return self._values(self._latency(cycles), energy, plan.addresses.words)
-
-    def _size(self, entry: _FrontEntry) -> int:
-        return 1 if entry.choice is not None else len(self.candidates.space.members(entry.family))
-
     def certificate(self) -> FrontCertificate:
         """Return what the walk has shown so far."""
-        beaten = [self._is_beaten(entry.bounds) for entry in self.heap]
-        sizes = [self._size(entry) for entry in self.heap]
+        beaten = [self._is_beaten(entry.bounds) for entry in self.heap.entries]
+        sizes = list(map(self.heap.size, self.heap.entries))
         return FrontCertificate(
             executed=self.executed,
             excluded=self.excluded + sum(s for s, b in zip(sizes, beaten, strict=True) if b),

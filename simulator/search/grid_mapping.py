@@ -20,8 +20,9 @@ from tilewright.simulator.execution.einsum_execution import EinsumExecution, Exe
 from tilewright.simulator.execution.execution import Execution, execute, grid_path
 from tilewright.simulator.execution.operands import WrongResult
 from tilewright.simulator.lowering.addresses import LeftTensors
-from tilewright.simulator.search.candidate_runs import budget_of_runs
-from tilewright.simulator.search.candidate_search import Candidates, CandidateSearch
+from tilewright.simulator.search.candidate_search import CandidateSearch
+from tilewright.simulator.search.candidates.candidate_runs import budget_of_runs
+from tilewright.simulator.search.candidates.candidates import Candidates
 from tilewright.simulator.search.cascade_search import Cascade
 from tilewright.simulator.search.grid_certificate import (
     GridCertificate,

@@ -20,8 +20,9 @@ from tilewright.mapper.searches.budget import Budget
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import NoFeasibleMapping
 from tilewright.simulator.execution.einsum_execution import EinsumExecution, ExecutionSettings
-from tilewright.simulator.search.candidate_runs import budget_of_runs
-from tilewright.simulator.search.candidate_search import Candidates, CandidateSearch
+from tilewright.simulator.search.candidate_search import CandidateSearch
+from tilewright.simulator.search.candidates.candidate_runs import budget_of_runs
+from tilewright.simulator.search.candidates.candidates import Candidates
 from tilewright.simulator.search.grid_certificate import GridCertificate, GridObjective
 
 

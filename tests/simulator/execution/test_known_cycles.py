@@ -19,8 +19,8 @@ from tilewright.simulator.execution.execution import grid_path
 from tilewright.simulator.isa.machine_errors import RunStoppedError
 from tilewright.simulator.known.content_store import NOTHING_KEPT, ContentStore
 from tilewright.simulator.quotient import pattern_cycles
-from tilewright.simulator.search import candidate_search
-from tilewright.simulator.search.candidate_search import Candidates
+from tilewright.simulator.search.candidates import candidates
+from tilewright.simulator.search.candidates.candidates import Candidates
 from tilewright.simulator.search.grid_front import GridFrontSearch
 from tilewright.simulator.search.grid_mapping import GridMapping, GridRequest, map_on_grid
 
@@ -131,7 +131,7 @@ def test_answers_of_another_shape_count_as_missing(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("hits")
 def test_what_a_pattern_says_is_known_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(candidate_search, "LARGE_GRID", 64)
+    monkeypatch.setattr(candidates, "LARGE_GRID", 64)
     monkeypatch.setattr(pattern_cycles, "LARGEST_SHARE", 1)
     store = ContentStore(tmp_path)
     found = [mapped(at, {"Y": SHARES}, VECTOR, columns=30) for at in (NOTHING_KEPT, store)]

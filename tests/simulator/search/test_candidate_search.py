@@ -11,7 +11,7 @@ from tilewright.mapper.searches.budget import budget_from
 from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.simulator.execution.execution import grid_path
 from tilewright.simulator.quotient import pattern_cycles
-from tilewright.simulator.search import candidate_search
+from tilewright.simulator.search.candidates import candidates
 from tilewright.simulator.search.grid_mapping import (
     GridMapping,
     GridRequest,
@@ -35,7 +35,7 @@ CONSTRAINTS = GridConstraints(x="k", y="m", tile="none")
 @pytest.fixture
 def patterns(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let small grids be timed by their pattern, too."""
-    monkeypatch.setattr(candidate_search, "LARGE_GRID", 64)
+    monkeypatch.setattr(candidates, "LARGE_GRID", 64)
     monkeypatch.setattr(pattern_cycles, "LARGEST_SHARE", 1)
 
 

@@ -12,9 +12,9 @@ from tilewright.mapper.searches.budget import budget_from
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings
 from tilewright.simulator.isa.machine_errors import RunStoppedError
 from tilewright.simulator.run import repeats
-from tilewright.simulator.search import candidate_runs
-from tilewright.simulator.search.candidate_runs import CandidateRuns, budget_of_runs
-from tilewright.simulator.search.candidate_search import Candidates
+from tilewright.simulator.search.candidates import candidate_runs
+from tilewright.simulator.search.candidates.candidate_runs import CandidateRuns, budget_of_runs
+from tilewright.simulator.search.candidates.candidates import Candidates
 from tilewright.simulator.search.grid_certificate import GridObjective
 from tilewright.simulator.search.grid_search import GridSearch
 

@@ -1,0 +1,292 @@
+"""The mappings of one Einsum on a grid that a search looks at: their bounds, runs and values.
+
+On a large grid the exact cycles of a candidate often follow from a small grid of the same pattern.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Final, NamedTuple
+
+from tilewright.arch.flattening.flat import FlatArch
+from tilewright.mapper.grid.grid_mapspace import GridChoice, GridFamily, GridMapspace
+from tilewright.mapper.grid.predicted_counts import predict
+from tilewright.mapper.grid.space_time import SpaceTime, space_time
+from tilewright.mapper.workload.errors import InfeasibleMapping
+from tilewright.simulator.execution.action_counts import (
+    predicted_energy,
+    run_energies,
+    total_hops,
+)
+from tilewright.simulator.execution.einsum_data import EinsumData
+from tilewright.simulator.execution.einsum_execution import (
+    LARGE_GRID,
+    EinsumExecution,
+    ExecutionSettings,
+    execute_plan,
+)
+from tilewright.simulator.execution.known_cycles import CyclesQuestion, KnownCycles
+from tilewright.simulator.fast.fast_machine import FastMachine
+from tilewright.simulator.isa.machine_errors import ProgramError
+from tilewright.simulator.isa.memo import ValueCache
+from tilewright.simulator.lowering.addresses import NOTHING_KEPT, LeftTensors
+from tilewright.simulator.lowering.cycle_bound import Works, alone_cycles, line_costs, lower_bound
+from tilewright.simulator.lowering.plan import Plan, plan_of, program_of
+from tilewright.simulator.lowering.sum_roles import Role
+from tilewright.simulator.lowering.task_cycles import BodyCycles
+from tilewright.simulator.program.program import ElementCode
+from tilewright.simulator.quotient.pattern_cycles import pattern_cycles
+from tilewright.simulator.run.machine import Machine, Stop
+from tilewright.simulator.search.grid_certificate import GridObjective, objective_value
+from tilewright.simulator.search.quick_bound import QuickBound
+
+PROOF_PAYS: Final = 64_000_000
+"""Cycles times elements of a run of some seconds (docs/validation/engine-speed.md)."""
+MOST_PLANS: Final = 512
+MOST_ELEMENTS: Final = 1 << 20
+"""Plans that are kept, and the elements that they have together, at most."""
+
+
+class BoundedFamily(NamedTuple):
+    """A family of mappings that differ in the scheme of their reduction only, with its lower bound.
+
+    `bound`: no member has a smaller objective value; `words`: 16-bit words of an element's memory
+    that its tiles need at least.
+    """
+
+    bound: float
+    family: GridFamily
+    words: int
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """All mappings of one Einsum that a search looks at, in families with their bounds.
+
+    A family differs in the scheme of the reduction only; a choice is one member. `objective`:
+    latency, energy or edp; `settings`: machine and operands. `flat`: path of components to the
+    compute of the grid. `space`: the mapspace; `quick`: lower bounds of its families. `kept`:
+    addresses of tensors that stay in the elements between Einsums. `data`: operands on which they
+    run. `families`: all of them; `infeasible`: number of members of families that do not fit an
+    element, by reason. `known`: what equal questions have found; `known_cycles`: by choice, once
+    they were found.
+    """
+
+    objective: GridObjective
+    settings: ExecutionSettings
+    flat: FlatArch
+    space: GridMapspace
+    kept: LeftTensors
+    data: EinsumData
+    quick: QuickBound
+    families: tuple[BoundedFamily, ...]
+    infeasible: Counter[str]
+    known: KnownCycles = field(default_factory=KnownCycles)
+    known_cycles: dict[GridChoice, int] = field(default_factory=dict)
+    _plans: ValueCache = field(init=False, repr=False, compare=False)
+    _codes: ValueCache = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        kept = max(1, MOST_ELEMENTS // (self.space.grid.columns * self.space.grid.rows))
+        object.__setattr__(self, "_plans", ValueCache(min(kept, MOST_PLANS)))
+        object.__setattr__(self, "_codes", ValueCache(MOST_PLANS))
+
+    @staticmethod
+    def of(
+        objective: GridObjective,
+        settings: ExecutionSettings,
+        flat: FlatArch,
+        space: GridMapspace,
+        kept: LeftTensors = NOTHING_KEPT,
+    ) -> Candidates:
+        """Return the candidates of a mapspace, each family with its bound.
+
+        kept: what other Einsums have left in the elements. Raises InfeasibleMapping if the
+        constraints name no rank variable, or no shares obey them.
+        """
+        profile = settings.profile(space.grid)
+        space = replace(space, costs=line_costs(profile))
+        quick = QuickBound(space, flat, profile)
+        known = KnownCycles(CyclesQuestion(flat, space, kept, profile), settings.known)
+        families, infeasible = [], Counter[str]()
+        data = EinsumData(space.einsum, seed=settings.seed)
+        result = Candidates(
+            objective, settings, flat, space, kept, data, quick, (), infeasible, known
+        )  # fmt: skip
+        for family, cycles in known.bounds(space, quick.cycles):
+            if isinstance(cycles, str):
+                infeasible[cycles] += len(space.members(family))
+                continue
+            bound = result.value_of(cycles, result.least_energy(family))
+            families.append(BoundedFamily(bound, family, quick.words(family)))
+        return replace(result, families=tuple(families))
+
+    def value_of(self, cycles: float, energy: float) -> float:
+        """Return the objective's value of a run of so many cycles.
+
+        energy: joules without leakage, which is added to it.
+        """
+        latency = cycles / self.quick.profile.clock_hz
+        return objective_value(self.objective, latency, energy + self.quick.leak_power * latency)
+
+    def read(self, choice: GridChoice) -> SpaceTime:
+        """Return a choice's mapping as loops in space and time."""
+        space = self.space
+        return space_time(self.flat, space.einsum, space.mapping_of(choice), space.staying)
+
+    def plan(self, choice: GridChoice) -> Plan:
+        """Return the plan of a choice, from which its program is written; the last plans are kept.
+
+        Raises InfeasibleMapping if it has none.
+        """
+        return self._plans.of(choice, partial(self._new_plan, choice))
+
+    def _new_plan(self, choice: GridChoice) -> Plan:
+        plan = plan_of(self.read(choice), self.quick.profile.sram_reserved_bytes, self.kept)
+        codes: dict[Role, ElementCode] = self._codes.of(choice.family, dict)
+        return replace(plan, codes=codes)
+
+    def bound(self, choice: GridChoice, works: Works | None = None) -> float:
+        """Return the lower bound of a choice's objective value, by its plan.
+
+        `works`: cycles of elements' work, a cache shared with the other members of its family.
+        Raises InfeasibleMapping if the choice has no plan.
+        """
+        plan = self.plan(choice)
+        energy = 0.0 if self.objective == "latency" else predicted_energy(plan.read)
+        return self.value_of(lower_bound(plan, self.quick.profile, works), energy)
+
+    def alone(self, family: GridFamily) -> BodyCycles | None:
+        """Return the cycles of an element of a family without sums and sends, by a plan.
+
+        None if its first member has no plan.
+        """
+        try:
+            plan = self.plan(self.space.members(family)[0])
+            return alone_cycles(plan, self.quick.profile)
+        except (InfeasibleMapping, ProgramError):
+            return None
+
+    def least_value(
+        self, family: GridFamily, reduction: str | None, alone: BodyCycles | None
+    ) -> float:
+        """Return an objective value that no member of a family goes below.
+
+        reduction: scheme of the members that count, None for all; `alone`: as this class's `alone`.
+        """
+        cycles = self.quick.cycles(family, reduction, alone)
+        return self.value_of(cycles, self.least_energy(family, reduction))
+
+    def least_energy(self, family: GridFamily, reduction: str | None = None) -> float:
+        """Return an energy (J) that no member of a family goes below, leakage left out.
+
+        reduction: scheme of the members that count, None for all. 0 if the objective is latency.
+        """
+        return 0.0 if self.objective == "latency" else self.quick.energy(family, reduction)
+
+    def energy(self, choice: GridChoice) -> float:
+        """Return the energy (J) of a choice, leakage left out; 0 if the objective is latency."""
+        return 0.0 if self.objective == "latency" else predicted_energy(self.plan(choice).read)
+
+    def hops(self, choice: GridChoice) -> int:
+        """Return the words times links of a choice, which decide how long its simulation takes."""
+        return total_hops(predict(self.plan(choice).read))
+
+    @property
+    def has_large_grid(self) -> bool:
+        """Whether the grid is so large that cycles are looked for by the pattern before a run."""
+        return self.space.grid.columns * self.space.grid.rows >= LARGE_GRID
+
+    def is_large(self, choice: GridChoice) -> bool:
+        """Return whether a choice uses so many elements that its pattern is tried before a run."""
+        if not self.has_large_grid:
+            return False
+        return self.plan(choice).placement.size >= LARGE_GRID
+
+    def execute(self, choice: GridChoice, stop: Stop | None = None) -> EinsumExecution:
+        """Execute a choice on data; compare, count and price it.
+
+        `stop`: asked with the cycles so far whether the run is to end. Raises InfeasibleMapping or
+        ProgramError if the machine cannot run the choice, RunStoppedError where `stop` says so.
+        """
+        plan = self.plan(choice)
+        options = replace(self.settings, stop=stop).options(plan.read)
+        options = replace(options, cycles=self.known_cycles.get(choice))
+        return execute_plan(plan, self.quick.profile, self.data, options)
+
+    def simulated_value(self, choice: GridChoice, stop: Stop | None = None) -> float:
+        """Return the objective's value of a choice, simulated without data.
+
+        `stop`: asked with the cycles so far whether the run is to end. Raises InfeasibleMapping or
+        ProgramError if the machine cannot run the choice, RunStoppedError where `stop` says so.
+        """
+        cycles = self.simulated_cycles(choice, stop)
+        return self._value_of_run(self.plan(choice).read, cycles)
+
+    def simulated_cycles(self, choice: GridChoice, stop: Stop | None = None) -> int:
+        """Return the cycles of a choice, simulated without data.
+
+        They are kept in `known_cycles`. Raises what `simulated_value` raises.
+        """
+        cycles = self.known.ran(choice, partial(self._simulated_cycles, choice, stop))
+        self.known_cycles[choice] = cycles
+        return cycles
+
+    def _simulated_cycles(self, choice: GridChoice, stop: Stop | None) -> int:
+        plan, profile = self.plan(choice), self.quick.profile
+        program, cycles = program_of(plan), None
+        if self._may_be_proved(choice):
+            fast = FastMachine(program, profile)
+            machine, cycles = fast.machine, fast.cycles
+        else:
+            machine = Machine(program, profile)
+        if cycles is None:
+            machine.stop = stop
+            cycles = machine.cycles()
+        return cycles
+
+    def _may_be_proved(self, choice: GridChoice) -> bool:
+        """Return whether the fast engine is tried before the reference engine.
+
+        It is on a large grid, and for a long run whose times mostly become regular: each element
+        takes all words of its streams, one tile after the other.
+        """
+        plan = self.plan(choice)
+        if plan.placement.size >= LARGE_GRID:
+            return True
+        if self.quick.cycles(choice.family) * plan.placement.size < PROOF_PAYS:
+            return False
+        takes_all = all(stream.tiles == 1 for stream in plan.streams)
+        return takes_all and all(tensor.buffers == 1 for tensor in plan.read.tensors)
+
+    def timed_value(self, choice: GridChoice) -> float | None:
+        """Return the objective's value of a choice by its pattern, without a run of its grid.
+
+        None if its cycles do not follow from a small grid. Raises InfeasibleMapping or ProgramError
+        if the machine cannot run the choice.
+        """
+        cycles = self.timed_cycles(choice)
+        return None if cycles is None else self._value_of_run(self.plan(choice).read, cycles)
+
+    def timed_cycles(self, choice: GridChoice) -> int | None:
+        """Return the cycles of a choice by its pattern, without a run of its grid.
+
+        They are kept in `known_cycles`. None, and errors, as of `timed_value`.
+        """
+        profile = self.quick.profile
+        cycles = self.known.timed(
+            choice, lambda: pattern_cycles(program_of(self.plan(choice)), profile).cycles
+        )  # fmt: skip
+        if cycles is not None:
+            self.known_cycles[choice] = cycles
+        return cycles
+
+    def _value_of_run(self, read: SpaceTime, cycles: int) -> float:
+        """Return the objective's value of a run, as its execution gives it to the last bit."""
+        latency = cycles / self.quick.profile.clock_hz
+        if self.objective == "latency":
+            return latency
+        energies = run_energies(read, predict(read), latency)
+        return objective_value(self.objective, latency, float(sum(energies.values())))

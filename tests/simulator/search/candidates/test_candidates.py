@@ -1,0 +1,43 @@
+"""Candidates: every bound is below the value of a run, whichever way the value is found."""
+
+from __future__ import annotations
+
+import pytest
+from grid_mappings import einsum_workload, grid_arch
+
+from tilewright.mapper.grid.grid import grid_of
+from tilewright.mapper.grid.grid_mapspace import GridMapspace
+from tilewright.mapper.workload.errors import InfeasibleMapping
+from tilewright.simulator.execution.einsum_execution import ExecutionSettings
+from tilewright.simulator.isa.machine_errors import ProgramError
+from tilewright.simulator.search.candidates.candidates import Candidates
+from tilewright.simulator.search.grid_certificate import GridObjective, objective_value
+
+
+def candidates_of(form: str, objective: GridObjective) -> Candidates:
+    flat, einsum = grid_arch(form, 32, 4, 2), einsum_workload(form).einsums[0]
+    space = GridMapspace(grid_of(flat), einsum)
+    return Candidates.of(objective, ExecutionSettings(), flat, space)
+
+
+@pytest.mark.parametrize("objective", ["latency", "energy", "edp"])
+@pytest.mark.parametrize("form", ["matrix times vector", "largest of rows", "outer product"])
+def test_bounds_and_values_of_members(form: str, objective: GridObjective) -> None:
+    candidates = candidates_of(form, objective)
+    few, executed = 1 + 1e-9, 0
+    for bounded in candidates.families[::7]:
+        alone = candidates.alone(bounded.family)
+        least = candidates.least_value(bounded.family, None, alone)
+        for choice in candidates.space.members(bounded.family)[:2]:
+            quick = candidates.least_value(bounded.family, choice.reduction, alone)
+            try:
+                bound, value = candidates.bound(choice), candidates.simulated_value(choice)
+            except (InfeasibleMapping, ProgramError):
+                continue
+            executed += 1
+            assert max(bounded.bound, least, quick) <= bound * few
+            assert bound <= value * few
+            run = candidates.execute(choice)
+            assert objective_value(objective, run.latency, run.energy) == value
+            assert candidates.known_cycles[choice] == run.cycles
+    assert executed >= 5
