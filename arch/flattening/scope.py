@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from typing import TypeVar
 
 from tilewright.arch.components.components import Kept, Scope
 from tilewright.arch.errors import ExpressionError, Where
@@ -11,6 +12,7 @@ from tilewright.arch.expressions.operators import EvaluationError, Steps
 from tilewright.arch.expressions.sets import Kind, NameSet, Universe
 
 Names = Mapping[str, object]
+Value = TypeVar("Value")
 
 
 class LazyNames(Mapping[str, object]):
@@ -79,15 +81,18 @@ def evaluate_deep(value: object, names: Names, where: Where | None) -> object:
         raise ExpressionError(f"the list is too large: {error}", where=where) from None
 
 
-class Layer(Mapping[str, object]):
+class Layer(Mapping[str, Value]):
     """Names in two layers: those of `inner`, and those of `outer` that it lacks."""
 
-    def __init__(self, inner: Names, outer: Names) -> None:
+    def __init__(self, inner: Mapping[str, Value], outer: Mapping[str, Value]) -> None:
         self._inner = inner
         self._outer = outer
 
-    def __getitem__(self, name: str) -> object:
+    def __getitem__(self, name: str) -> Value:
         return self._inner[name] if name in self._inner else self._outer[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._inner or name in self._outer
 
     def __iter__(self) -> Iterator[str]:
         yield from self._inner
@@ -95,6 +100,49 @@ class Layer(Mapping[str, object]):
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
+
+
+class Without(Mapping[str, Value]):
+    """The names of a mapping, which may be large, without a few."""
+
+    def __init__(self, names: Mapping[str, Value], left_out: frozenset[str]) -> None:
+        self._names = names
+        self._left_out = left_out
+
+    def __getitem__(self, name: str) -> Value:
+        if name in self._left_out:
+            raise KeyError(name)
+        return self._names[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names and name not in self._left_out
+
+    def __iter__(self) -> Iterator[str]:
+        yield from (name for name in self._names if name not in self._left_out)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+class _NamedSets(Mapping[str, object]):
+    """Sets of an Einsum as values of expressions, made when they are asked for."""
+
+    def __init__(self, sets: Mapping[str, frozenset[str]], universe: Universe, kind: Kind) -> None:
+        self._sets = sets
+        self._universe = universe
+        self._kind = kind
+
+    def __getitem__(self, name: str) -> NameSet:
+        return NameSet(self._sets[name], self._universe, self._kind)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._sets
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._sets)
+
+    def __len__(self) -> int:
+        return len(self._sets)
 
 
 class WatchedNames(Mapping[str, object]):
@@ -137,26 +185,12 @@ class EinsumNames:
             scope.rank_variables_of,
             scope.bits_per_value,
         )
-        self.tensors = self._tensor_names(scope, everything)
         variable_sets = {name: frozenset({name}) for name in scope.rank_variables}
-        self.rank_variables = self._named({**scope.rank_sets, **variable_sets}, "rank_variables")
+        ranks = Layer(variable_sets, scope.rank_sets)
+        self.tensors: Names = _NamedSets(_tensor_sets(scope, everything), self.universe, "tensors")
+        self.rank_variables: Names = _NamedSets(ranks, self.universe, "rank_variables")
         self.all: Names = Layer(self.tensors, self.rank_variables)
         self.for_loops: Names = Layer(self.rank_variables, self.tensors)
-
-    def _tensor_names(self, scope: Scope, everything: frozenset[str]) -> dict[str, object]:
-        sets = {
-            "All": everything,
-            "Tensors": everything,
-            "Nothing": frozenset[str](),
-            **{name: frozenset({name}) for name in scope.tensors},
-            **scope.sets,
-        }
-        return self._named(sets, "tensors")
-
-    def _named(self, sets: Mapping[str, frozenset[str]], kind: Kind) -> dict[str, object]:
-        """Return sets as values of expressions; the many empty ones are one value."""
-        nothing = NameSet(frozenset(), self.universe, kind)
-        return {n: NameSet(s, self.universe, kind) if s else nothing for n, s in sets.items()}
 
     def kept(self, holders_above: tuple[str, ...], kept: Kept) -> Names:
         """Return the holders above as names of the sets of tensors that they keep, and `Above`.
@@ -167,3 +201,13 @@ class EinsumNames:
         union: frozenset[str] = frozenset().union(*sets.values())
         named = {**sets, "Above": union}
         return {name: NameSet(names, self.universe) for name, names in named.items()}
+
+
+def _tensor_sets(scope: Scope, everything: frozenset[str]) -> Mapping[str, frozenset[str]]:
+    own = {
+        "All": everything,
+        "Tensors": everything,
+        "Nothing": frozenset[str](),
+        **{name: frozenset({name}) for name in scope.tensors},
+    }
+    return Layer(scope.sets, own)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 
 from tilewright.arch.components.components import (
     Component,
@@ -43,7 +44,7 @@ def problem_signature(space: Mapspace) -> Hashable:
         space.crowded,
         _einsum(space.einsum, variables),
         tuple(_component(c, tensors, variables) for c in space.problem.components),
-        tuple(_placement(p, tensors, variables) for p in space.placements),
+        _placements(space.placements, tensors, variables),
         leaks_of(space.flat, space.conventions),
     )
 
@@ -123,12 +124,31 @@ def _dim(dim: SpatialDim, tensors: Numbers, variables: Numbers) -> Hashable:
     )  # fmt: skip
 
 
-def _placement(placement: Placement, tensors: Numbers, variables: Numbers) -> Hashable:
-    """Return a hashable key of a placement: kept tensors and rules, by numbers instead of names."""
-    kept_tensors = tuple(
-        (name, _chosen(frozenset(names), tensors)) for name, names in placement.kept_tensors
+def _placements(
+    placements: Sequence[Placement], tensors: Numbers, variables: Numbers
+) -> tuple[Hashable, ...]:
+    """Return a hashable key of placements: kept tensors and rules, by numbers instead of names.
+
+    Hundreds of placements share few rules and few sets of tensors.
+    """
+    known: dict[int, Hashable] = {}
+
+    def rules_of(rules: PlacementRules) -> Hashable:
+        if id(rules) not in known:
+            known[id(rules)] = _rules(rules, tensors, variables)
+        return known[id(rules)]
+
+    @cache
+    def kept(names: tuple[str, ...]) -> tuple[int, ...]:
+        return _chosen(frozenset(names), tensors)
+
+    return tuple(
+        (
+            tuple((name, kept(names)) for name, names in placement.kept_tensors),
+            tuple(map(rules_of, placement.rules)),
+        )
+        for placement in placements
     )
-    return kept_tensors, tuple(_rules(rules, tensors, variables) for rules in placement.rules)
 
 
 def _rules(rules: PlacementRules, tensors: Numbers, variables: Numbers) -> Hashable:

@@ -82,6 +82,7 @@ class EinsumSolver:
         self.statistics = SearchStatistics()
         self._request = request
         self._method = request.options.method or DefaultSearch(request.budget.memory)
+        self._keys: dict[Hashable, Hashable] = {}
         self._spaces: dict[str, list[tuple[Hashable, Mapspace]]] = {}
         self._solved: dict[tuple[Hashable, Goal], _SolvedSpace] = {}
 
@@ -148,10 +149,13 @@ class EinsumSolver:
             uneven = self._request.uneven_variables(einsum)
             spaces = [Mapspace(einsum, flat, self.conventions, backed, uneven) for flat in flats]
             alone = len(self.workload.einsums) == 1
-            self._spaces[einsum.name] = [
-                (None if alone else problem_signature(space), space) for space in spaces
-            ]
+            self._spaces[einsum.name] = [(None if alone else self._key(s), s) for s in spaces]
         return self._spaces[einsum.name]
+
+    def _key(self, space: Mapspace) -> Hashable:
+        """Return the signature of a problem: one object for all equal ones, which are large."""
+        key = problem_signature(space)
+        return self._keys.setdefault(key, key)
 
     def _backed(self, einsum: Einsum) -> frozenset[str]:
         if self._shared is None:

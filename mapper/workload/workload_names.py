@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -16,7 +17,7 @@ from tilewright.arch.expressions.functions import exact
 from tilewright.arch.expressions.sets import rank_variable_set, tensor_set
 from tilewright.arch.expressions.units import unit_of
 from tilewright.arch.files.document import DocPath, Document
-from tilewright.arch.flattening.scope import EinsumNames, Layer
+from tilewright.arch.flattening.scope import EinsumNames, Layer, Without
 from tilewright.arch.number_format import bits_of_format, close_formats
 from tilewright.mapper.workload.errors import WorkloadError
 from tilewright.mapper.workload.workload_check import EinsumDraft
@@ -101,11 +102,11 @@ class Names:
             for number, entry in enumerate(renames.einsums)
         }
         uses = [name for draft in drafts for name in draft.tensors]
-        self._everything = tuple(dict.fromkeys(uses))
+        self._everything = dict.fromkeys(uses, _NOTHING)
         self._intermediates = _intermediates(drafts)
-        self._variables = tuple(dict.fromkeys(name for d in drafts for name in d.variables))
+        self._variables = {name: _NOTHING for draft in drafts for name in draft.variables}
         self._rank_sets: dict[str, dict[str, frozenset[str]]] = {}
-        self._shared = frozenset(name for name in uses if uses.count(name) > 1)
+        self._shared = frozenset(name for name, number in Counter(uses).items() if number > 1)
         self._widths: dict[str, tuple[Fraction, EinsumDraft]] = {}
         self._persistent: dict[str, tuple[bool, EinsumDraft]] = {}
         where = document.where(("workload", "n_instances"))
@@ -145,7 +146,7 @@ class Names:
         waiting = self._rename_specs(draft, "tensor_accesses")
         renames: dict[str, frozenset[str]] = {}
         while waiting:
-            unknown = {rename.name for rename, _ in waiting} - sets.keys()
+            unknown = {rename.name for rename, _ in waiting} - self._all(sets).keys()
             ready = [
                 (rename, path)
                 for rename, path in waiting
@@ -158,8 +159,7 @@ class Names:
 
     def _basic(self, draft: EinsumDraft) -> dict[str, frozenset[str]]:
         tensor_names = frozenset(draft.tensors)
-        sets = dict.fromkeys(self._everything, _NOTHING)  # thousands, in a long chain of Einsums
-        sets |= {name: frozenset({name}) for name in draft.tensors}
+        sets = {name: frozenset({name}) for name in draft.tensors}
         for name, tensor in draft.repeated.items():
             sets[tensor] |= {name}
         sets |= {
@@ -174,6 +174,13 @@ class Names:
         }
         return sets
 
+    def _all(self, sets: dict[str, frozenset[str]]) -> Mapping[str, frozenset[str]]:
+        """Return an Einsum's own sets, and an empty one for each tensor of the others.
+
+        They share these: in a long chain there are thousands.
+        """
+        return Layer(sets, self._everything)
+
     def _rename_variables(self, draft: EinsumDraft, sets: dict[str, frozenset[str]]) -> None:
         """Add the renames of rank variables to the Einsum's names, one after the other.
 
@@ -181,7 +188,7 @@ class Names:
         """
         rank_sets = self._rank_sets.setdefault(draft.name, {})
         for rename, path in self._rename_specs(draft, "rank_variables"):
-            if rename.name in sets or rename.name in self._variables:
+            if rename.name in self._all(sets) or rename.name in self._variables:
                 raise WorkloadError(
                     f"Einsum {draft.name}: {rename.name} is already the name of a tensor, a set or "
                     "a rank variable",
@@ -269,11 +276,11 @@ class Names:
 
         WorkloadError if two sets hold a tensor, or it has no width.
         """
-        names = self._names(draft, sets)
+        names, of_any = self._names(draft, sets), self._all(sets)
         widths: dict[str, Fraction] = {}
         chosen: dict[str, str] = {}
         for key, value in self._spec.bits_per_value.items():
-            if key in sets and not sets[key]:
+            if key in of_any and not of_any[key]:
                 continue  # a tensor of other Einsums, or a rename of nothing
             where = self._document.where(("workload", "bits_per_value", key))
             unspecified = frozenset(draft.tensors) - chosen.keys()
@@ -326,17 +333,17 @@ class Names:
             einsum=draft.name,
             tensors=draft.tensors,
             rank_variables=variables,
-            sets=sets,
+            sets=self._all(sets),
             rank_variables_of={
                 access.tensor: frozenset(v for _, form in access.projection for v, _ in form.terms)
                 for access, _, _ in draft.accesses
             },
             bits_per_value=widths,
             is_copy=draft.spec.is_copy_operation,
-            rank_sets={
-                **{name: _NOTHING for name in self._variables if name not in variables},
-                **self._rank_sets.get(draft.name, {}),
-            },
+            rank_sets=Layer(
+                self._rank_sets.get(draft.name, {}),
+                Without(self._variables, frozenset(variables)),
+            ),
         )
 
 

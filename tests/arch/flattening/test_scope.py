@@ -8,7 +8,9 @@ import pytest
 
 from tilewright.arch.components.components import Memory, Scope
 from tilewright.arch.errors import SpecError
+from tilewright.arch.expressions.sets import NameSet
 from tilewright.arch.flattening.flattening import flatten
+from tilewright.arch.flattening.scope import EinsumNames, Layer, Without
 from tilewright.arch.spec.load import load_arch
 
 Change = Callable[[str, str], str]
@@ -49,3 +51,28 @@ def test_a_field_may_take_a_variable_of_its_own_name(change: Change, matmul: Sco
     memory = flatten(load_arch(text), matmul)[0].component("BUF")
     assert isinstance(memory, Memory)
     assert memory.size == 77
+
+
+def test_layers_and_what_they_leave_out() -> None:
+    large = {"a": 1, "b": 2, "c": 3}
+    some = Without(large, frozenset({"b"}))
+    assert dict(some) == {"a": 1, "c": 3}
+    assert len(some) == 2
+    assert "b" not in some
+    with pytest.raises(KeyError):
+        some["b"]
+    both = Layer({"b": 20, "d": 40}, some)
+    assert dict(both) == {"b": 20, "d": 40, "a": 1, "c": 3}
+    assert ("c" in both, "e" in both) == (True, False)
+
+
+def test_sets_are_values_when_they_are_asked_for(matmul: Scope) -> None:
+    names = EinsumNames(matmul)
+    assert set(names.tensors) >= {"All", "Nothing", *matmul.tensors}
+    for name in names.tensors:
+        value = names.tensors[name]
+        assert isinstance(value, NameSet)
+        assert value.kind == "tensors"
+    assert (
+        names.for_loops[matmul.rank_variables[0]] == names.rank_variables[matmul.rank_variables[0]]
+    )

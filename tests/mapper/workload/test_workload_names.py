@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from fractions import Fraction
 
 import pytest
@@ -30,10 +31,26 @@ def test_names_of_an_einsum() -> None:
     assert workload.scope("Z").sets["input"] == {"Y"}
 
 
+def _chain(count: int) -> int:
+    """Return the bytes that a chain of so many Einsums takes when it is loaded."""
+    lines = "".join(f'  - "T{n + 1}[m] = T{n}[m] * W{n}[m]"\n' for n in range(count))
+    text = f"workload:\n  rank_sizes: {{M: 4}}\n  bits_per_value: {{All: 8}}\n  einsums:\n{lines}"
+    tracemalloc.start()
+    workload = load_workload(text)
+    size, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(workload.einsums) == count
+    return size
+
+
 def test_tensors_of_other_einsums_take_no_memory() -> None:
     """A chain of a thousand Einsums has two million of them."""
+    _chain(2)
+    assert _chain(160) < 5 * _chain(40)
     workload = load('"Y[m, n] = A[m, k] * B[k, n]"\n"Z[m] = Y[m, n]"')
-    assert workload.scope("Y").sets["Z"] is workload.scope("Z").sets["A"]
+    assert workload.scope("Y").sets["Z"] == workload.scope("Z").sets["A"] == set()
+    assert "k" in workload.scope("Z").rank_sets
+    assert "k" not in workload.scope("Y").rank_sets
     assert workload.scope("Z").rank_variables == ("m", "n")
 
 
