@@ -16,6 +16,19 @@ from tilewright.mapper.workload.workload import OutsideIndex
 from tilewright.mapper.workload.workload_file import AccessSpec, EinsumSpec
 
 _MOST_VARIABLES = 48  # arrays over all of them have a dimension each
+_SETS = {
+    "All": "of all tensors of an Einsum",
+    "Tensors": "of all tensors of an Einsum",
+    "Nothing": "of no tensor",
+    "Inputs": "of all tensors that an Einsum reads",
+    "Outputs": "of all tensors that an Einsum writes",
+    "Intermediates": "of the tensors that one Einsum writes and another reads",
+    "Shared": "of the tensors that several Einsums use",
+    "Persistent": "of the persistent tensors",
+    "Above": "of the tensors that memories further out keep",
+    "Other": "of the tensors that no other key of bits_per_value names",
+}
+"""What names stand for in expressions; a tensor called so could not be named there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +86,9 @@ class EinsumDraft:
 def check_draft(draft: EinsumDraft) -> None:
     """Raise WorkloadError for an Einsum that is wrong by itself.
 
-    Wrong is a name that is reserved or has strange characters, an output that is read, too, no
-    output, a copy Einsum without exactly one input, and a rank variable with the name of a tensor.
+    Wrong is a name that is reserved, stands for a set or has strange characters, an output that is
+    read, too, no output, a copy Einsum without exactly one input, and a rank variable with the name
+    of a tensor.
     """
     for kind, name in (("Einsum", draft.name), *(("tensor", name) for name in draft.tensors)):
         fault = fault_of_name(name)
@@ -85,6 +99,7 @@ def check_draft(draft: EinsumDraft) -> None:
                 value=name,
                 instead="letters, digits, `_`, `.` and `-`",
             )
+    _check_sets(draft)
     if len(draft.variables) > _MOST_VARIABLES:
         raise WorkloadError(
             f"Einsum {draft.name} has too many rank variables",
@@ -101,6 +116,23 @@ def check_draft(draft: EinsumDraft) -> None:
             value=", ".join(sorted(names)),
             instead="tensors with a capital first letter",
         )
+
+
+def _check_sets(draft: EinsumDraft) -> None:
+    """Raise WorkloadError for a tensor with the name of a set."""
+    for name in draft.tensors:
+        if name in _SETS:
+            raise WorkloadError(
+                f"Einsum {draft.name}: the name {name} is reserved: in expressions such as"
+                f" `keep: {name}` it is the set {_SETS[name]}",
+                where=draft.where,
+                value=name,
+                instead=f"another name, such as {_another(name)}",
+            )
+
+
+def _another(name: str) -> str:
+    return name.removesuffix("s") if name.endswith("s") else f"{name}_"
 
 
 def _check_tensors(draft: EinsumDraft) -> None:

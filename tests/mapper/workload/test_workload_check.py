@@ -29,6 +29,11 @@ def load(einsums: str, sizes: str = "M: 4, N: 8, K: 6", more: str = "") -> Workl
         ('"Z[m] = A[m] * Z[M: 2*m]"', "writes tensor Z and touches it once more"),
         ('"Z[q] = A[q]"', "rank variable q has no bound"),
         ('{einsum: "Total[m] = A[m]"}', "reserved"),
+        (
+            '"Z[m] = Inputs[m] * B[m]"',
+            "`keep: Inputs` it is the set of all tensors that an",
+        ),
+        ('"Y[m] = A[m]"\n"Shared[m] = Y[m]"', "the name Shared is reserved: in expressions"),
         ('{einsum: "Z[m] = A[m] * B[m]", is_copy_operation: true}', "exactly one input"),
         (
             '{name: Y, einsum: "W[m] = A[m]"}\n{name: X, einsum: "W[m] = B[m]"}',
