@@ -121,7 +121,19 @@ class GridMapspace:
         No two have the same chains. Only one if the constraints name it, or if no elements add up
         together.
         """
-        groups, words = self.groups(family.shares), self._output_values(family)
+        words = self._output_values(family)
+        key = family.shares, words, family.shared, not family.shifts
+        if key not in self._known_reductions:
+            self._known_reductions[key] = self._reductions(family, words)
+        return self._known_reductions[key]
+
+    @cached_property
+    def _known_reductions(self) -> dict[tuple[tuple[Share, ...], int, bool, bool], list[str]]:
+        return {}
+
+    def _reductions(self, family: GridFamily, words: int) -> list[str]:
+        """Return the schemes for a tile of the output of so many words."""
+        groups = self.groups(family.shares)
         if self.constraints.reduction == "free" or max(groups) == 1:
             elements = prod(share.count for share in family.shares)
             schemes = schemes_of(groups, elements, self.costs.of(words))

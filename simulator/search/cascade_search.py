@@ -22,6 +22,7 @@ from tilewright.mapper.grid.grid_constraints import GridConstraints
 from tilewright.mapper.grid.grid_mapspace import GridFamily, GridMapspace
 from tilewright.mapper.grid.grid_shares import Share
 from tilewright.mapper.grid.space_time import SpaceTime, space_time
+from tilewright.mapper.searches.budget import UNLIMITED, Budget
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.mapper.workload.workload import Workload
@@ -32,6 +33,8 @@ from tilewright.simulator.lowering.addresses import PERIOD_WORDS, LeftTensors
 from tilewright.simulator.search.candidate_search import CandidateSearch
 from tilewright.simulator.search.candidates.candidates import BoundedFamily, Candidates
 from tilewright.simulator.search.path_graph import Held, OptionPath, OptionStep, PathGraph, Which
+
+_NOTHING: frozenset[str] = frozenset()
 
 
 @dataclass(eq=False)
@@ -91,7 +94,9 @@ class Cascade:
     A path has one option for each Einsum. `distributions`: which part of a tensor each element has,
     each different one once; options name it by its number. `words`: 16-bit words of an element that
     each distribution takes. `infeasible`: by Einsum, the mappings without exchange that fit no
-    element, by reason.
+    element, by reason. `exchanges`: time for the options by which tensors stay in the elements;
+    None for none of these. `floors`: by Einsum, an objective value that no mapping goes below which
+    was left out as that time was over; inf if none was.
     """
 
     def __init__(
@@ -101,7 +106,7 @@ class Cascade:
         candidates: Callable[[FlatArch, GridMapspace, LeftTensors], Candidates],
         constraints: Callable[[str], GridConstraints],
         *,
-        exchanges: bool = True,
+        exchanges: Budget | None = UNLIMITED,
     ) -> None:
         self.workload, self.flats = workload, flats
         self.infeasible: dict[str, Counter[str]] = {}
@@ -115,19 +120,36 @@ class Cascade:
         self._last = intermediates(workload)
         self._inputs = [frozenset(a.tensor for a in e.inputs) for e in workload.einsums]
         self._written = _written(workload, frozenset(self._last))
-        self._make, self._constraints, self._exchanges = candidates, constraints, exchanges
-        self.options = [list(self._options(einsum)) for einsum in workload.einsums]
+        self._make, self._constraints = candidates, constraints
+        self.floors = [inf for _ in workload.einsums]
+        staying = [self._staying(e) if exchanges else [_NOTHING] for e in workload.einsums]
+        # Those that stay in the fewest first: then there is an answer, whatever the time.
+        self.options = [
+            list(self._options_with(einsum, first))
+            for einsum, (first, *_) in zip(workload.einsums, staying, strict=True)
+        ]
+        for number, (_, *others) in enumerate(staying):
+            self._add_options(number, others, exchanges or UNLIMITED)
         self._by_reads = [_by_reads(options) for options in self.options]
         self._graph = PathGraph(len(self.options), self._steps)
 
-    def _options(self, einsum: Einsum) -> Iterator[Option]:
-        grid = grid_of(self.flats[einsum.name])
-        outside_only = grid.host.tensors.resolve({}).keep
+    def _staying(self, einsum: Einsum) -> list[frozenset[str]]:
+        """Return the sets of an Einsum's tensors that may stay in the elements, the least first."""
+        rules = grid_of(self.flats[einsum.name]).host.tensors.resolve({})
         may_stay = [t for t in dict.fromkeys(einsum.tensors) if t in self._last]
-        free = [tensor for tensor in may_stay if tensor not in outside_only and self._exchanges]
-        for number in range(len(free) + 1):
-            for staying in combinations(free, number):
-                yield from self._options_with(einsum, frozenset(staying))
+        free = [tensor for tensor in may_stay if tensor not in rules.keep]
+        must = frozenset(may_stay) - rules.keep - rules.may_keep
+        sets = (frozenset(c) for n in range(len(free) + 1) for c in combinations(free, n))
+        return [staying for staying in sets if staying >= must]
+
+    def _add_options(self, number: int, others: list[frozenset[str]], budget: Budget) -> None:
+        """Add the options of an Einsum by which one of these sets stays, while there is time."""
+        options = self.options[number]
+        for staying in others:
+            if budget.is_late and options:
+                self.floors[number] = options[0].candidates.floor
+                return
+            options += self._options_with(self.workload.einsums[number], staying)
 
     def _options_with(self, einsum: Einsum, staying: frozenset[str]) -> Iterator[Option]:
         flat = self.flats[einsum.name]
@@ -221,8 +243,17 @@ class Cascade:
 
     @property
     def least_bound(self) -> float:
-        """An objective value that no path goes below, whatever moves between the elements."""
-        return self._least_behind("bound")[0]
+        """An objective value that no path goes below, whatever moves between the elements.
+
+        It holds for the paths with options that were left out, too.
+        """
+        bounds = ([o.least_bound for o in options] for options in self.options)
+        return sum(min([*each, f]) for each, f in zip(bounds, self.floors, strict=True))
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether no option was left out for lack of time."""
+        return min(self.floors, default=inf) == inf
 
     @property
     def least_energy(self) -> float:

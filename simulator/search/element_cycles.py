@@ -141,6 +141,11 @@ class ElementCycles:
         """Cycles in which an operation receives or sends one word."""
         return float(self.profile.cycles_per_wavelet)
 
+    @property
+    def least_point(self) -> float:
+        """Cycles of an operation for each of its points, by the fastest way to compute it."""
+        return min(rate.cycles / rate.group for rate in self._rates.values())
+
     # -- the work on the points ------------------------------------------------------------
 
     def work(self, tiles: FamilyTiles) -> float:

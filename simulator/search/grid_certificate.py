@@ -28,7 +28,8 @@ class GridCertificate:
     `excluded`: those whose bound is not below the best value, or that a limit has left;
     `infeasible`: those that the machine cannot hold or run, with the most frequent `reasons`.
     `bound`: no candidate of the mapspace has a smaller value. `is_optimal`: whether the best value
-    is proved to be the least.
+    is proved to be the least; `is_whole`: whether all mappings are counted here, none left out
+    before it was bounded, for lack of time.
     """
 
     executed: int
@@ -38,6 +39,7 @@ class GridCertificate:
     reasons: tuple[tuple[str, int], ...]
     bound: float
     is_optimal: bool
+    is_whole: bool = True
 
     def gap(self, value: float) -> float:
         """Return how far a value may be above the optimum, relative: value / bound - 1.
@@ -51,4 +53,6 @@ class GridCertificate:
     def __str__(self) -> str:
         kind = "optimal" if self.is_optimal else "best of those executed"
         timed = f"{self.timed:,} timed by their pattern, " if self.timed else ""
-        return f"{kind}: {self.executed:,} executed, {timed}{self.excluded:,} excluded by the bound"
+        left = "" if self.is_whole else ", others not looked at for lack of time"
+        excluded = f"{self.excluded:,} excluded by the bound"
+        return f"{kind}: {self.executed:,} executed, {timed}{excluded}{left}"

@@ -13,6 +13,7 @@ from tilewright.arch.spec.architecture import Arch
 from tilewright.mapper.grid.grid_constraints import NO_CONSTRAINTS, GridConstraints
 from tilewright.mapper.grid.grid_mapspace import GridMapspace
 from tilewright.mapper.mapping.mapping import Mapping, Sequential
+from tilewright.mapper.searches.budget import UNLIMITED, Budget
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.mapper.workload.workload import Workload
 from tilewright.simulator.execution.einsum_data import EinsumData
@@ -34,6 +35,8 @@ from tilewright.simulator.search.path_graph import OptionPath
 from tilewright.simulator.search.path_search import CascadeLimits, search_cascade
 
 Progress = Callable[[int, float, float], None]
+BOUNDING_SHARE = 0.5
+"""Share of a limit of seconds after which no more mappings are bounded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +134,17 @@ def map_on_grid(
 
 
 def cascade_of(
-    arch: Arch, workload: Workload, request: GridRequest, *, exchanges: bool = True
+    arch: Arch,
+    workload: Workload,
+    request: GridRequest,
+    *,
+    exchanges: bool = True,
+    budget: Budget = UNLIMITED,
 ) -> Cascade:
     """Return the options of all Einsums of a workload with their bounds; nothing is executed.
 
-    `exchanges`: whether tensors may stay in the elements between Einsums.
+    `exchanges`: whether tensors may stay in the elements between Einsums; `budget`: when its time
+    is over, further ones of these are left out.
     """
     data = {e.name: EinsumData(e, seed=request.settings.seed) for e in workload.einsums}
 
@@ -148,7 +157,7 @@ def cascade_of(
         {e.name: grid_path(arch, workload, e) for e in workload.einsums},
         candidates,
         lambda name: request.constraints.get(name, NO_CONSTRAINTS),
-        exchanges=exchanges,
+        exchanges=budget if exchanges else None,
     )
 
 
@@ -165,11 +174,14 @@ def _search(
     Raises NoFeasibleMapping if an Einsum fits no element.
     """
     limits = request.limits(len(workload.einsums))
-    cascade = cascade_of(arch, workload, request, exchanges=exchanges)
-    try:
-        path, bound = search_cascade(cascade, limits, on_progress)
-    finally:
-        cascade.save()
+    for budget in (limits.share(BOUNDING_SHARE).budget, UNLIMITED):
+        cascade = cascade_of(arch, workload, request, exchanges=exchanges, budget=budget)
+        try:
+            path, bound = search_cascade(cascade, limits, on_progress)
+        finally:
+            cascade.save()
+        if path is not None or cascade.is_whole:  # else only what was left out has a path
+            break
     if path is None:
         raise _infeasible(cascade)
     return cascade, path, bound
@@ -211,6 +223,7 @@ def _certificate(cascade: Cascade, path: OptionPath, bound: float) -> GridCertif
         reasons=tuple(reasons.most_common(5)),
         bound=min(bound, path.value),
         is_optimal=bound >= path.value,
+        is_whole=cascade.is_whole,
     )
 
 

@@ -88,6 +88,8 @@ class _PathWalk:
             least = self._least(value, reshards=reshards)
             if reshards:
                 self.bound = value if least is None else least.value
+            if not self.cascade.is_whole:
+                self.bound = min(self.bound, self.cascade.least_bound)
             if self.on_progress is not None:
                 self.on_progress(self.executed, value, self.bound)
             if least is None or (best is not None and self._is_over(limits)):

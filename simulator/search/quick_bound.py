@@ -111,6 +111,15 @@ class QuickBound:
             for c in (*self.flat.components, *self.flat.beside)
         )
 
+    @property
+    def least_cycles(self) -> float:
+        """Cycles that no mapping of the Einsum goes below, whatever tensors stay in the elements.
+
+        Those of the operations, if all elements have as many points.
+        """
+        elements = self.space.grid.columns * self.space.grid.rows
+        return -(-prod(self.space.einsum.bounds.values()) // elements) * self._element.least_point
+
     @cached_property
     def _element(self) -> ElementCycles:
         return ElementCycles(self.space, self.profile)

@@ -123,6 +123,11 @@ class Candidates:
             families.append(BoundedFamily(bound, family, quick.words(family)))
         return replace(result, families=tuple(families))
 
+    @property
+    def floor(self) -> float:
+        """An objective value that no mapping of the Einsum goes below, whatever tensors stay."""
+        return self.value_of(self.quick.least_cycles, 0.0)
+
     def value_of(self, cycles: float, energy: float) -> float:
         """Return the objective's value of a run of so many cycles.
 

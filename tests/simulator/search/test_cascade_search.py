@@ -14,13 +14,19 @@ from tilewright.mapper.grid.grid import grid_of
 from tilewright.mapper.grid.grid_constraints import GridConstraints
 from tilewright.mapper.grid.grid_mapspace import GridMapspace
 from tilewright.mapper.mapping.mapping import Mapping, Sequential, Storage
+from tilewright.mapper.searches.budget import UNLIMITED, Budget
 from tilewright.mapper.workload.errors import InfeasibleMapping, NoFeasibleMapping
 from tilewright.mapper.workload.workload import Workload
 from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings
 from tilewright.simulator.execution.exchange import intermediates
 from tilewright.simulator.execution.execution import execute, grid_path
-from tilewright.simulator.search.grid_mapping import GridMapping, GridRequest, map_on_grid
+from tilewright.simulator.search.grid_mapping import (
+    GridMapping,
+    GridRequest,
+    cascade_of,
+    map_on_grid,
+)
 
 WHOLE = GridConstraints(tile="none", reduction="chain")
 
@@ -194,3 +200,42 @@ def test_nothing_that_fits_names_the_reasons() -> None:
 def test_the_same_request_gives_the_same_mapping(best: GridMapping) -> None:
     assert search("two products", GridRequest()).mapping == best.mapping
     assert any(isinstance(node, Storage) for node in best.mapping.nodes[0].branches[0])
+
+
+OVER = Budget(deadline=0.0)
+
+
+@pytest.mark.parametrize("objective", ["latency", "energy"])
+@pytest.mark.parametrize("name", ["normalized rows", "elementwise chain", "smoothing"])
+def test_no_mapping_goes_below_the_floor_of_its_einsum(name: str, objective: str) -> None:
+    """The floors stand for mappings that nobody bounds."""
+    arch, workload = cascade_arch(2, 2), cascade_workload(name)
+    request = GridRequest(objective=objective)  # type: ignore[arg-type]
+    whole, short = (cascade_of(arch, workload, request, budget=b) for b in (UNLIMITED, OVER))
+    assert whole.is_whole
+    assert not short.is_whole
+    for number, options in enumerate(whole.options):
+        floors = {option.candidates.floor for option in options}
+        assert len(floors) == 1
+        if len(short.options[number]) < len(options):
+            assert floors == {short.floors[number]}
+        assert 0 < min(floors) <= min(option.least_bound for option in options)
+    assert short.least_bound <= whole.least_bound
+
+
+def test_what_is_left_out_for_lack_of_time_is_in_the_certificate(best: GridMapping) -> None:
+    answer = search("two products", GridRequest(budget_s=0.0))
+    assert answer.value >= best.value >= answer.certificate.bound > 0
+    assert not answer.certificate.is_optimal
+    assert "not looked at for lack of time" in str(answer.certificate)
+    assert "lack of time" not in str(best.certificate)
+
+
+def test_a_search_without_time_finds_what_must_stay_in_the_elements() -> None:
+    """Then no mapping leaves everything outside, so that the others are looked at after all."""
+    rules = {"keep": "~Intermediates", "may_keep": "~Intermediates"}
+    arch = cascade_arch(2, 2).with_values({"Host.tensors": rules})
+    work = cascade_workload("elementwise chain")
+    answer = map_on_grid(arch, work, GridRequest(budget_s=0.0))
+    assert outside(answer) == {"A", "Z"}
+    assert answer.certificate.bound <= answer.value
