@@ -157,7 +157,7 @@ class ExecutionQuestion:
         if self._store.folder is None:
             return None
         request = self._request
-        paths = [machine_part(path.flat, path.grid.host.name) for path in self._paths.values()]
+        paths = [machine_part(path.flat) for path in self._paths.values()]
         settings = (request.settings.seed, request.constraints, request.most_executions)
         try:
             return content_key(

@@ -56,6 +56,17 @@ def broken_rules(
     return tuple(sentences)
 
 
+def placement_broken(
+    einsum: Einsum, flat: FlatArch, mapping: Mapping, conventions: Conventions
+) -> Iterator[str]:
+    """Yield what `broken_rules` says of a mapping of one Einsum, but for rules of lanes.
+
+    `flat`: the Einsum's path of components.
+    """
+    (schedule,) = schedules_of(mapping)
+    yield from _EinsumRules(schedule, einsum, flat, conventions).placement()
+
+
 @dataclass(frozen=True, slots=True)
 class _LoopAbove:
     """A loop above a holder; `turns`: its number of iterations."""
@@ -87,13 +98,23 @@ class _EinsumRules:
         """Yield a sentence per broken rule, outermost component first."""
         for component in self._flat.components:
             if isinstance(component, TensorHolder):
-                yield from self._placement(component)
-                yield from self._orders(component.name)
-                yield from self._tile_shape(component.name)
-                for tensor in sorted(self._kept[component.name]):
-                    yield from self._moved_again(component.name, tensor)
+                yield from self._holder(component)
             yield from self._lanes(component.name)
         yield from self._hierarchy()
+
+    def placement(self) -> Iterator[str]:
+        """Yield a sentence per broken rule of a holder, outermost holder first."""
+        for component in self._flat.components:
+            if isinstance(component, TensorHolder):
+                yield from self._holder(component)
+        yield from self._hierarchy()
+
+    def _holder(self, component: TensorHolder) -> Iterator[str]:
+        yield from self._placement(component)
+        yield from self._orders(component.name)
+        yield from self._tile_shape(component.name)
+        for tensor in sorted(self._kept[component.name]):
+            yield from self._moved_again(component.name, tensor)
 
     def _tensors_in(self, component: str) -> frozenset[str]:
         return frozenset(h.tensor for h in self._holders if h.component == component)

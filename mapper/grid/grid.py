@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tilewright.arch.components.components import Component, Compute, Memory, Network
+from tilewright.arch.components.components import Component, Compute, Memory, Network, SpatialDim
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.mapper.workload.errors import InfeasibleMapping
 
@@ -14,8 +14,8 @@ class Grid:
     """Name the components of an architecture that form a grid of elements.
 
     `host`: the nearest Memory above the grid, which holds what elements do not. `fanout`: name of
-    the component that has the spatial dimensions; `dims`: their names. `columns`, `rows`: elements
-    along the first dimension (axis X) and along the second one (axis Y, 1 if there is none).
+    the component that has the spatial dimensions, `spatial`. `columns`, `rows`: elements along the
+    first dimension (axis X) and along the second one (axis Y, 1 if there is none).
     `memory`: the Memory that each element has. `register`: a further Memory inside an element, for
     the scalar operand of the engine; None if there is none. `compute`: the engine of an element.
     `fabric`: the Network between elements; None if none is modelled.
@@ -23,13 +23,22 @@ class Grid:
 
     host: Memory
     fanout: str
-    dims: tuple[str, ...]
+    spatial: tuple[SpatialDim, ...]
     columns: int
     rows: int
     memory: Memory
     register: Memory | None
     compute: Compute
     fabric: Network | None
+
+    @property
+    def dims(self) -> tuple[str, ...]:
+        """Names of the dimensions, that of axis X first."""
+        return tuple(dim.name for dim in self.spatial)
+
+    def dimension(self, axis: str) -> SpatialDim | None:
+        """Return the dimension of an axis; None if the grid is a line along the other one."""
+        return next(iter(self.spatial[0 if axis == "X" else 1 :][:1]), None)
 
     def size(self, axis: str) -> int:
         """Return the number of elements along an axis: columns for "X", else rows."""
@@ -60,7 +69,7 @@ def grid_of(flat: FlatArch) -> Grid:
     return Grid(
         host=memories_outside[-1],
         fanout=fanout.name,
-        dims=tuple(dim.name for dim in dims),
+        spatial=dims,
         columns=dims[0].fanout,
         rows=dims[1].fanout if len(dims) > 1 else 1,
         memory=memories_inside[0],

@@ -161,7 +161,7 @@ class GridMapspace:
         if not best:
             raise InfeasibleMapping(
                 f"no shares of {self.einsum.name} obey the constraints x = {self.constraints.x} "
-                f"and y = {self.constraints.y}",
+                f"and y = {self.constraints.y}, and the rules of {self.grid.fanout} (loop_bounds)",
                 instead="variables with at least two values, on an axis of two elements, or free",
             )
         near = near_least_shares(self.grid, self.einsum, self._allows_shares, best)

@@ -14,9 +14,11 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from tilewright.arch.components.components import SpatialDim
 from tilewright.mapper.grid.grid import Grid
 from tilewright.mapper.grid.padding import may_pad
 from tilewright.mapper.grid.reductions import Axis
+from tilewright.mapper.templates.spatial_choices import free_variables, holds, usage
 from tilewright.mapper.workload.einsum import Einsum
 
 MOST_ON_AXIS = 2
@@ -46,6 +48,8 @@ def padded_sizes(einsum: Einsum, shares: tuple[Share, ...]) -> dict[str, int]:
     return {name: n * counts.get(name, 1) for name, n in local_sizes(einsum, shares).items()}
 
 
+ROUNDING: Final = 1e-9
+"""Usage is a quotient of small integers, min_usage a number of the file."""
 NEAR: Final = 9 / 8
 """Divisions of one variable along each axis may have less than so many times the fewest points."""
 
@@ -136,12 +140,36 @@ class _Options:
             for shares in _sets(axis, names, einsum, grid.size(axis), MOST_ON_AXIS)
             if allows(axis, frozenset(share.variable for share in shares))
         ]
+        dim = grid.dimension(axis)
+        if dim is not None:
+            options = _within_rules(options, dim, einsum)
         options.sort(key=lambda shares: -prod(share.count for share in shares))
         counts = np.ones((len(options), len(names)), dtype=np.int64)
         for number, shares in enumerate(options):
             for share in shares:
                 counts[number, names.index(share.variable)] = share.count
         return _Options(options, counts, counts.prod(axis=1))
+
+
+def _within_rules(
+    options: Sequence[tuple[Share, ...]], dim: SpatialDim, einsum: Einsum
+) -> list[tuple[Share, ...]]:
+    """Return the sets of shares that obey the rules of a dimension of the architecture.
+
+    Those are reuse, loop_bounds and min_usage; where no set reaches the last one, the highest usage
+    counts.
+    """
+    free = free_variables(dim, einsum, frozenset())
+    obeying = []
+    for shares in options:
+        lanes = dict.fromkeys(einsum.bounds, 1) | {s.variable: s.count for s in shares}
+        divided = {share.variable for share in shares}
+        if divided <= set(free) and all(holds(bound, lanes) for bound in dim.loop_bounds):
+            obeying.append(shares)
+    usages = [usage(dim, prod(share.count for share in shares)) for shares in obeying]
+    reached = max((share for share in usages if share <= 1 + ROUNDING), default=0.0)
+    least = min(dim.min_usage, reached) - ROUNDING
+    return [s for s, share in zip(obeying, usages, strict=True) if least <= share <= 1 + ROUNDING]
 
 
 def _sets(

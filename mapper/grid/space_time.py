@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping as Dict
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import product
 from math import prod
 
 from tilewright.arch.flattening.flat import FlatArch
@@ -216,6 +217,7 @@ def space_time(
     _check_scalar(result)
     _check_buffers(result)
     _check_shifts(result)
+    _check_reuse(result)
     return result
 
 
@@ -496,6 +498,24 @@ def _check_buffers(read: SpaceTime) -> None:
             "two buffers overlap the tiles of one loop in time",
             "one loop above the Storages with two buffers, and two buffers for each tensor there",
         )
+
+
+def _check_reuse(read: SpaceTime) -> None:
+    """Raise InfeasibleMapping for a tensor that a line of elements has in common, but may not.
+
+    Elements that work with the same values get them from one transfer, and add up what they write.
+    """
+    for share, tensor in product(read.space, read.tensors):
+        dim = read.grid.dimension(share.axis)
+        is_common = not tensor.uses(share.variable) and (
+            tensor.access.output or not tensor.resident
+        )
+        if is_common and dim is not None and tensor.name not in dim.may_reuse:
+            raise _refusal(
+                f"elements along {dim.name} have {tensor.name} in common, which may_reuse of "
+                f"{read.grid.fanout}.{dim.name} leaves out",
+                f"{tensor.name} in may_reuse, or no loop over {dim.name} but over its ranks",
+            )
 
 
 def _check_shifts(read: SpaceTime) -> None:

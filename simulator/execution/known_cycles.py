@@ -48,7 +48,7 @@ class CyclesQuestion:
     def key(self) -> str:
         """A hash of the question; its constraints are left out, as a candidate has none."""
         space = self.space
-        part = machine_part(self.flat, space.grid.host.name)
+        part = machine_part(self.flat)
         return content_key(
             code_hash(), part, space.einsum, space.staying, self.kept, self.profile
         )  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 
-from tilewright.arch.components.components import Action, Component, PlacementRules, TensorHolder
+from tilewright.arch.components.components import Action, Component, TensorHolder
 from tilewright.arch.flattening.flat import FlatArch
 
 PRICES = frozenset({"area", "leak_power", "latency", "energy", "throughput"})
@@ -13,14 +13,21 @@ own clock and cycles stand in its profile."""
 _RULES = "tensors"
 
 
-def machine_part(flat: FlatArch, host: str) -> tuple[object, ...]:
+def machine_part(flat: FlatArch) -> tuple[object, ...]:
     """Return what decides the mappings of one Einsum on a grid, and their cycles, as plain data.
 
-    Those are the components of the path with all their fields but PRICES. Of the rules which
-    tensors a holder keeps, those of the memory outside (`host`) count alone.
+    Those are the components of the path with all their fields but PRICES. Rules which tensors a
+    holder keeps may depend on what those above it keep: they are those for nothing above, and for
+    all tensors in each holder above.
     """
-    rules = [_rules(component) for component in flat.components if component.name == host]
+    holders = [holder for holder in flat.components if isinstance(holder, TensorHolder)]
+    everything = {holder.name: _tensors(holder) for holder in holders}
+    rules = (holder.tensors.resolve(kept) for holder in holders for kept in ({}, everything))
     return tuple(map(_of_component, flat.components)), *rules
+
+
+def _tensors(holder: TensorHolder) -> frozenset[str]:
+    return frozenset(tensor for action in holder.actions for tensor in action.values_per_action)
 
 
 def _of_component(component: Component) -> tuple[object, ...]:
@@ -38,10 +45,6 @@ def _of_action(action: Action) -> tuple[object, ...]:
         for field in fields(action)
         if field.name not in PRICES
     )
-
-
-def _rules(component: Component) -> PlacementRules | None:
-    return component.tensors.resolve({}) if isinstance(component, TensorHolder) else None
 
 
 def prices(flat: FlatArch) -> tuple[object, ...]:

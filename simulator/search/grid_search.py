@@ -102,10 +102,19 @@ class GridSearch:
         return budget.is_late
 
 
+_WAYS_OUT = (
+    ("of an element", "more elements or smaller sizes"),  # is too small, has … free bytes
+    ("mapping breaks", "other rules in the architecture (docs/files.md)"),
+    ("no instruction", "another formula, or another number type (integers, bits_per_value)"),
+)
+"""Words of a reason, and what to write instead."""
+
+
 def no_mapping(einsum: Einsum, reasons: Counter[str]) -> NoFeasibleMapping:
     """Return the error for an Einsum without a mapping that fits, with the frequent reasons."""
     shown = "; ".join(f"{number} x {reason}" for reason, number in reasons.most_common(3))
+    ways = (way for words, way in _WAYS_OUT if any(words in reason for reason in reasons))
     return NoFeasibleMapping(
         f"no mapping of {einsum.name} fits the grid: {shown}",
-        instead="more elements, smaller sizes, or fewer constraints",
+        instead=", or ".join((*ways, "fewer constraints")),
     )

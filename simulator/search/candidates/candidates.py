@@ -39,6 +39,7 @@ from tilewright.simulator.lowering.task_cycles import BodyCycles
 from tilewright.simulator.program.program import ElementCode
 from tilewright.simulator.quotient.pattern_cycles import pattern_cycles
 from tilewright.simulator.run.machine import Machine, Stop
+from tilewright.simulator.search.candidates.architecture_rules import bounds_under_rules
 from tilewright.simulator.search.grid_certificate import GridObjective, objective_value
 from tilewright.simulator.search.quick_bound import QuickBound
 
@@ -115,7 +116,7 @@ class Candidates:
         result = Candidates(
             objective, settings, flat, space, kept, data, quick, (), infeasible, known
         )  # fmt: skip
-        for family, cycles in known.bounds(space, quick.cycles):
+        for family, cycles in known.bounds(space, bounds_under_rules(quick.cycles, flat, space)):
             if isinstance(cycles, str):
                 infeasible[cycles] += len(space.members(family))
                 continue

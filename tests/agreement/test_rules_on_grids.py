@@ -1,0 +1,113 @@
+"""Rules of an architecture hold for what a search on a grid finds; what they leave is searched."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+from grid_mappings import HARDWARE
+
+from tilewright.arch.files.source import load_document
+from tilewright.arch.spec.load import load_arch
+from tilewright.mapper.evaluation.broken_rules import broken_rules
+from tilewright.mapper.grid.grid import grid_of
+from tilewright.mapper.grid.space_time import space_time
+from tilewright.mapper.mapping.mapping import Compute, Mapping, Spatial, Storage, Temporal
+from tilewright.mapper.model.conventions import conventions_called
+from tilewright.mapper.workload.errors import InfeasibleMapping
+from tilewright.mapper.workload.workload_loading import load_workload
+from tilewright.simulator.execution.execution import grid_path
+from tilewright.simulator.search.grid_mapping import map_on_grid
+
+X, Y = "- {name: X, fanout: GridX}", "- {name: Y, fanout: GridY}"
+SRAM = "tensors: {keep: All}"
+SCALAR = "tensors: {keep: Nothing, may_keep: ~Outputs}"
+PRODUCT = "Z[m, n] = A[m, k] * B[k, n]"
+
+
+def files(changes: dict[str, str], einsums: str = PRODUCT) -> tuple[str, str]:
+    """Return the texts of the shipped grid with some lines changed, and of a workload."""
+    text = HARDWARE.read_text(encoding="utf-8")
+    for line, other in changes.items():
+        assert line in text
+        text = text.replace(line, other)
+    workload = (
+        "workload:\n  rank_sizes: {M: 8, K: 8, N: 6}\n  bits_per_value: {All: 32}\n"
+        f"  einsums: ['{einsums}']\n"
+    )
+    return text, workload
+
+
+def lane(name: str, rules: str) -> str:
+    return f"- {{name: {name}, fanout: Grid{name}, {rules}}}"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {X: lane("X", "loop_bounds: [{expression: ~m, operator: ==, value: 1}]")},
+        {X: lane("X", "loop_bounds: [{expression: All, operator: product<=, value: 2}]")},
+        {
+            X: lane("X", "loop_bounds: [{expression: All, operator: ==, value: 1}]"),
+            Y: lane("Y", "loop_bounds: [{expression: ~k, operator: ==, value: 1}]"),
+        },
+        {X: lane("X", "reuse: A"), Y: lane("Y", "reuse: B")},
+        {X: lane("X", "min_usage: 1"), Y: lane("Y", "min_usage: 1")},
+        {SRAM: "tensors: {keep: All, tile_shape: [{expression: k, operator: <=, value: 2}]}"},
+        {SRAM: "tensors: {keep: All, no_refetch_from_above: A | Z}"},
+        {SCALAR: "tensors: {keep: B, may_keep: B}"},
+    ],
+)
+def test_the_mapping_found_breaks_no_rule(changes: dict[str, str]) -> None:
+    arch_text, workload_text = files(changes)
+    arch = load_arch(load_document("a.yaml", text=arch_text), variables={"GridX": 4, "GridY": 2})
+    workload = load_workload(load_document("w.yaml", text=workload_text))
+    found = map_on_grid(arch, workload)
+    assert found.certificate.is_optimal
+    assert not broken_rules(arch, workload, found.mapping, conventions_called("default"))
+    free = load_arch(HARDWARE, variables={"GridX": 4, "GridY": 2})
+    best = map_on_grid(free, workload)
+    assert best.value <= found.value
+    if not broken_rules(arch, workload, best.mapping, conventions_called("default")):
+        assert best.value == found.value
+
+
+def test_rules_without_a_mapping_say_which() -> None:
+    arch_text, workload_text = files({SRAM: "tensors: {keep: A | Z, may_keep: A | Z}"})
+    arch = load_arch(load_document("a.yaml", text=arch_text))
+    workload = load_workload(load_document("w.yaml", text=workload_text))
+    with pytest.raises(InfeasibleMapping, match="may_keep of SRAM: B is held there") as refused:
+        map_on_grid(arch, workload)
+    assert "other rules" in refused.value.instead
+    assert "more elements" not in refused.value.instead
+
+
+@pytest.mark.parametrize(("tensor", "axis"), [*product("AZ", "XY")])
+def test_elements_have_nothing_in_common_that_they_may_not(tensor: str, axis: str) -> None:
+    """A is not indexed by n, Z is summed over k: such loops need a transfer to several elements."""
+    others = {"A": "B | Z", "Z": "A | B"}[tensor]
+    line = {"X": X, "Y": Y}[axis]
+    arch_text, workload_text = files({line: lane(axis, f"may_reuse: {others}")})
+    arch = load_arch(load_document("a.yaml", text=arch_text))
+    workload = load_workload(load_document("w.yaml", text=workload_text))
+    einsum = workload.einsums[0]
+    flat = grid_path(arch, workload, einsum)
+    variable = {"A": "n", "Z": "k"}[tensor]
+    tile = einsum.bounds[variable] // 2
+    nodes = [
+        Storage(("A", "B", "Z"), "Host"),
+        Spatial(variable, tile, axis, grid_of(flat).fanout),
+        Storage(("A", "B", "Z"), "SRAM"),
+        Temporal("m", 1),
+        Temporal("k", 1),
+        Storage(("A",), "Scalar"),
+        Temporal("n", 1),
+        Compute("Z", "Engine"),
+    ]
+    with pytest.raises(InfeasibleMapping, match=f"have {tensor} in common") as refused:
+        space_time(flat, einsum, Mapping(tuple(nodes)))
+    assert "may_reuse" in refused.value.instead
+    found = map_on_grid(arch, workload)
+    dims = {node.rank_variable for node in found.mapping.nodes
+            if isinstance(node, Spatial) and node.name == axis}  # fmt: skip
+    assert variable not in dims
