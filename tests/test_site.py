@@ -85,6 +85,19 @@ def test_links_lead_somewhere(folder: str) -> None:
     assert lost == []
 
 
+@pytest.mark.parametrize("folder", ["validation", "decisions"])
+def test_an_index_lists_each_page_of_its_folder(folder: str) -> None:
+    index = DOCS / folder / "README.md"
+    pages = {path.name for path in (DOCS / folder).glob("*.md")} - {"README.md"}
+    assert set(links(index)) == pages
+
+
+def test_no_link_leads_to_a_folder() -> None:
+    """The site has no listings of folders."""
+    found = [f"{page}: {link}" for page in PAGES for link in links(page) if link.endswith("/")]
+    assert found == []
+
+
 BUILDERS = [name for name in ("mkdocs", "zensical") if importlib.util.find_spec(name) is not None]
 """Both read mkdocs.yml."""
 
