@@ -60,7 +60,9 @@ class DaskWorkers(AbstractContextManager["DaskWorkers"]):
         self._client: Any = None
 
     def __enter__(self) -> DaskWorkers:
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # tracebacks of lost peers
+        _distributed()  # sets levels of its own when it is loaded
+        for name in ("distributed", "distributed.client"):  # tracebacks of lost peers
+            logging.getLogger(name).setLevel(logging.CRITICAL)
         with unheard():  # workers and threads that start here do not hear Ctrl-C
             if self._address is None:
                 self._cluster = _local_cluster(self._count)

@@ -247,6 +247,22 @@ def test_workers_that_come_within_a_batch_get_work(toy, tmp_path, monkeypatch):
     assert at_once > WINDOW, "more than the one worker at the start was given"
 
 
+def test_a_lost_scheduler_prints_no_traceback(cluster):
+    """The loggers of Dask, whose levels are set when it is loaded, write to standard error."""
+    code = (
+        "from tilewright.dse.models.dask_workers import DaskWorkers\n"
+        "import logging\n"
+        f"with DaskWorkers(None, {f'dask://{cluster.address}'!r}, 1):\n"
+        "    import distributed\n"
+        "    for name in ('distributed.client', 'distributed.utils', 'distributed.core'):\n"
+        "        logging.getLogger(name).error('a peer is lost')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
+    )
+    assert done.stderr == ""
+
+
 def test_another_executor_is_refused_before_there_is_a_run(toy, tmp_path):
     spec = load_study(toy.write_study(tmp_path))
     with pytest.raises(TilewrightError, match="no such executor"):
