@@ -162,7 +162,8 @@ class Commands(click.Group):
             context.exit(exit_code_of(error))
 
 
-_OF_THE_SYSTEM = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOMEM, errno.EAGAIN, errno.EMFILE)
+_OF_THE_SYSTEM = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOMEM, errno.EAGAIN, errno.EMFILE,
+                  errno.EFBIG)  # fmt: skip
 
 
 def exit_code_of(error: OSError) -> int:

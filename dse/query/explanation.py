@@ -14,6 +14,7 @@ from tilewright.dse.query.open_run import RunTrials
 from tilewright.dse.report.conclusion import compare
 from tilewright.dse.run.record import Trial
 from tilewright.dse.run.rundir import SPEC
+from tilewright.dse.run.runner import check_copies
 from tilewright.dse.study.design_space import Dimension, canonical_json
 from tilewright.dse.study.knobs import knob_text, labels_of
 from tilewright.dse.study.study_loading import load_study
@@ -158,7 +159,7 @@ def explain_trial(
     """Explain a trial: what takes most, what is proven, and what one step of each knob changes.
 
     Steps that the run has not tried are evaluated; `note` is told of each before. Raises RunError
-    if there is no such trial.
+    if there is no such trial, or if a step is to be evaluated and copies of input files changed.
     """
     trial = run.trial(number)
     objectives = tuple(o.metric for o in run.spec.objectives if o.metric in trial.metrics)
@@ -188,6 +189,7 @@ def _steps(run: RunTrials, trial: Trial, note: Callable[[str], None]) -> Iterato
             if known is not None:
                 yield KnobStep(labels[position], value, known.metrics, known.reason, known.number)
                 continue
+            check_copies(run.directory)
             note(f"evaluating {labels[position]} {value}, which the run has not tried")
             outcome = attempt(evaluator, point).outcome
             metrics = _with_objectives(run, trial, outcome.metrics)

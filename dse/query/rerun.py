@@ -8,6 +8,7 @@ from typing import Any
 from tilewright.arch.files.source import load_document
 from tilewright.dse.query.open_run import open_run
 from tilewright.dse.run.rundir import SPEC
+from tilewright.dse.run.runner import check_copies
 from tilewright.dse.store.extension import spec_text
 from tilewright.dse.store.safe_files import RunError
 from tilewright.dse.study.study import StudySpec
@@ -18,13 +19,15 @@ def front_study(directory: Path, study: Path | None = None) -> StudySpec:
     """Return a study that tries the designs of a run's front, and no others.
 
     `directory`: of the run; `study`: the study file that they are tried in, None for that of the
-    run. The reference design stays first. Raises RunError if no design is feasible, SpecError for a
-    design that the study's space does not have.
+    run. The reference design stays first. Raises RunError if no design is feasible or the run's
+    copies of input files changed, SpecError for a design that the study's space does not have.
     """
     run = open_run(directory)
     front = run.front()
     if not len(front):
         raise RunError("the run has no feasible design")
+    if study is None:
+        check_copies(run.directory)
     source = study or directory / SPEC
     data: Any = load_document(source).data
     reference = data.get("baselines", [])[:1]

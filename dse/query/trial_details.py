@@ -12,6 +12,7 @@ from tilewright.dse.models.evaluators import make_evaluator
 from tilewright.dse.query.open_run import RunTrials
 from tilewright.dse.run.record import Trial
 from tilewright.dse.run.rundir import SPEC
+from tilewright.dse.run.runner import check_copies
 from tilewright.dse.study.study_loading import load_study
 
 _ROUNDING = 1e-9
@@ -57,8 +58,12 @@ def _agree(recorded: Mapping[str, float], found: Mapping[str, float]) -> bool:
 
 
 def _outcome(run: RunTrials, trial: Trial) -> Outcome:
-    """Evaluate a design of a run with its details; a study that cannot be read is a reason."""
+    """Evaluate a design of a run with its details.
+
+    A study that cannot be read, or whose inputs changed, is the reason of the outcome.
+    """
     try:
+        check_copies(run.directory)
         evaluator = make_evaluator(load_study(run.directory.path / SPEC))
     except TilewrightError as error:
         return Outcome(reason=str(error), status="failed")

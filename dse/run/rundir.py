@@ -16,6 +16,7 @@ from tilewright.dse.run.record import Trial
 from tilewright.dse.store.safe_files import (
     RunError,
     check_no_links,
+    name_file,
     pretty_json,
     read_json,
     sync_directory,
@@ -218,12 +219,17 @@ class TrialLog:
 
         `times` is one record for the whole batch, a line of times.jsonl, which is not synced: its
         number, when it ended, its seconds, and the seconds of each evaluation by trial number.
-        Raises RunError if the file was removed or replaced meanwhile: nothing would be kept.
+        Raises RunError if the file was removed or replaced meanwhile: nothing would be kept;
+        OSError with the path where there is no room.
         """
         self._check_there()
-        self._file.write("".join(line_of(trial) + "\n" for trial in trials).encode())
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        try:
+            self._file.write("".join(line_of(trial) + "\n" for trial in trials).encode())
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            name_file(error, self._path)
+            raise
         with self._times.open("a", encoding="utf-8") as file:
             file.write(json.dumps(times) + "\n")
 

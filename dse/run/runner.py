@@ -148,12 +148,7 @@ def check_unchanged(run: RunDirectory) -> None:
     origin = environment.get("study_file")
     if origin and Path(origin).is_file() and not differences and not environment.get("extensions"):
         differences = _changes_of_study(Path(origin), environment)
-    for name, digest in environment["files"].items():
-        path = run.path / name
-        if not path.is_file():
-            differences.append(f"{name}: is missing")
-        elif sha256(path.read_bytes()).hexdigest() != digest:
-            differences.append(f"{name}: the contents changed")
+    differences += _changed_copies(run, environment)
     if differences:
         raise RunError(
             f"the run in {run.path} cannot be resumed, for it began with another study:\n    "
@@ -161,6 +156,32 @@ def check_unchanged(run: RunDirectory) -> None:
             instead="undo the change, start a new run in another directory, or extend this one:"
             " --trials N, --add KEY=VALUE",
         )
+
+
+def check_copies(run: RunDirectory) -> None:
+    """Check that a run's copies of input files are what its designs were evaluated with.
+
+    Raises RunError that names those that differ: figures found now would not go with the recorded.
+    """
+    differences = _changed_copies(run, run.environment())
+    if differences:
+        raise RunError(
+            f"input files of the run in {run.path} are not those that its designs were evaluated"
+            " with:\n    " + "\n    ".join(differences),
+            instead="put them back, or start a new run with them",
+        )
+
+
+def _changed_copies(run: RunDirectory, environment: Mapping[str, Any]) -> list[str]:
+    """Return a line for each copy of an input file that is missing, or holds something else."""
+    differences = []
+    for name, digest in environment["files"].items():
+        path = run.path / name
+        if not path.is_file():
+            differences.append(f"{name}: is missing")
+        elif sha256(path.read_bytes()).hexdigest() != digest:
+            differences.append(f"{name}: the contents changed")
+    return differences
 
 
 def _changes_of_study(origin: Path, environment: Mapping[str, Any]) -> list[str]:

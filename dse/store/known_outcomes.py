@@ -13,6 +13,7 @@ from pathlib import Path
 
 from tilewright.dse.models.evaluator import Attempt, Outcome
 from tilewright.dse.run.record import NO_VALUE, Trial
+from tilewright.dse.store.safe_files import name_file
 from tilewright.dse.store.trial_line import line_of, trial_of
 
 PENDING = "pending.jsonl"
@@ -86,8 +87,12 @@ class Pending:
             mappings=tuple(dict(each) for each in outcome.mappings),
             breakdown={name: dict(shares) for name, shares in outcome.breakdown.items()},
         )
-        with self._path.open("ab") as file:
-            file.write(line_of(trial).encode() + b"\n")
+        try:
+            with self._path.open("ab") as file:
+                file.write(line_of(trial).encode() + b"\n")
+        except OSError as error:
+            name_file(error, self._path)
+            raise
 
     def clear(self) -> None:
         """Forget all outcomes: the batch stands in trials.jsonl now."""

@@ -47,9 +47,14 @@ def write_atomically(path: Path, text: str) -> None:
             draft.unlink(missing_ok=True)
             raise
     except OSError as error:
-        if error.filename is None:  # a full device does not say which one it is
-            error.filename = str(path)
+        name_file(error, path)
         raise
+
+
+def name_file(error: OSError, path: Path) -> None:
+    """Put the path of a file into an error without one: a full device does not say which it is."""
+    if error.filename is None:
+        error.filename = str(path)
 
 
 def check_no_links(directory: Path) -> None:

@@ -99,3 +99,20 @@ def test_a_full_device_for_the_answer(arguments):
             stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False,
         )  # fmt: skip
     assert (done.returncode, done.stderr) == (4, "error: No space left on device\n")
+
+
+def test_a_limit_of_the_size_of_files_ends_as_a_full_disk_does(tmp_path):
+    """`ulimit -f`, some kB above the study's inputs; the run goes on without the limit."""
+    program = (
+        "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (9000, -1));"
+        "from tilewright.dse.command.cli import main; main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, "study", "run", "wafer_matvec", *SMALL, "--out",
+         str(tmp_path / "run")],
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 4, done.stderr
+    assert f"error: File too large: {tmp_path / 'run'}" in done.stderr
+    assert run("study", "resume", tmp_path / "run").exit_code in (0, 3)

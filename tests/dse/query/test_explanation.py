@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import shutil
 
+import pytest
+
 from tilewright.dse import open_run
 from tilewright.dse.query.explanation import _bar, explain_trial
+from tilewright.dse.store.safe_files import RunError
 
 
 def test_each_knob_has_its_steps(finished):
@@ -51,3 +54,13 @@ def test_a_bar_is_as_long_as_its_change():
         "        │████████", "    ████│", "        │▏", "        │",
     ]  # fmt: skip
     assert _bar(0.0, 0.0) == "        │"
+
+
+def test_steps_are_not_evaluated_with_edited_copies_of_inputs(finished, tmp_path):
+    shutil.copytree(finished, tmp_path / "run")
+    lines = (tmp_path / "run/trials.jsonl").read_bytes().splitlines(keepends=True)
+    (tmp_path / "run/trials.jsonl").write_bytes(b"".join(lines[:4]))
+    copy = next((tmp_path / "run/inputs").rglob("arch.yaml"))
+    copy.write_text(copy.read_text() + "# edited\n")
+    with pytest.raises(RunError, match=r"arch\.yaml: the contents changed"):
+        explain_trial(open_run(tmp_path / "run"), 0)

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
+
+import pytest
+
 from tilewright.dse import Execution, open_run, start_study
 from tilewright.dse.query.rerun import front_study
+from tilewright.dse.store.safe_files import RunError
 
 
 def test_the_front_again_has_the_same_metrics(finished, tmp_path):
@@ -12,3 +17,12 @@ def test_the_front_again_has_the_same_metrics(finished, tmp_path):
     found = {tuple(t.point.items()): t.metrics for t in result.trials}
     for trial in before.front():
         assert found[tuple(trial.point.items())] == trial.metrics
+
+
+def test_a_run_with_edited_copies_of_inputs_is_refused(finished, tmp_path):
+    shutil.copytree(finished, tmp_path / "run")
+    copy = next((tmp_path / "run/inputs").rglob("arch.yaml"))
+    copy.write_text(copy.read_text() + "# edited\n")
+    with pytest.raises(RunError, match=r"arch\.yaml: the contents changed"):
+        front_study(tmp_path / "run")
+    assert front_study(tmp_path / "run", finished / "spec.resolved.yaml").baselines
