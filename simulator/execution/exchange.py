@@ -28,6 +28,7 @@ from tilewright.simulator.exchanges.exchange_execution import (
 )
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings
 from tilewright.simulator.execution.operands import AnyArray
+from tilewright.simulator.execution.persistent_places import NO_PERSISTENT, PersistentPlaces
 from tilewright.simulator.lowering.addresses import (
     APART_WORDS,
     PERIOD_WORDS,
@@ -138,12 +139,14 @@ class Exchange:
 
     Where an Einsum needs a tensor in other elements than hold it, a program of the machine moves a
     copy. `workload`: the Einsums; `staying`: names of the tensors; `settings`: of the machine that
-    runs the moves; `tensors`: those that were left so far, with their place and values.
+    runs the moves; `persistent`: places of weights that are in the elements all the time;
+    `tensors`: those that were left so far, with their place and values.
     """
 
     workload: Workload
     staying: frozenset[str]
     settings: ExecutionSettings
+    persistent: PersistentPlaces = NO_PERSISTENT
     tensors: dict[str, _Kept] = field(default_factory=dict)
 
     def ready_for(self, *reads: SpaceTime) -> ReadyMemories:
@@ -153,10 +156,10 @@ class Exchange:
         pipeline. Raises InfeasibleMapping if a tensor is in other elements than the Einsum needs,
         and no exchange changes that.
         """
-        first_word: dict[str, int] = {}
+        first_word = self.persistent.first_words(reads)
         held: dict[str, AnyArray] = {}
         exchanges: list[ExchangeExecution] = []
-        taken = [kept.taken for kept in self.tensors.values()]
+        taken = [*self.persistent.taken, *(kept.taken for kept in self.tensors.values())]
         inputs = [(read, tensor) for read in reads for tensor in read.inputs]
         for read, tensor in inputs:
             kept = self.tensors.get(tensor.name)

@@ -28,13 +28,19 @@ from tilewright.simulator.execution.einsum_execution import (
     ExecutionSettings,
     execute_einsum,
 )
-from tilewright.simulator.execution.exchange import Exchange, ReadyMemories, staying_tensors
+from tilewright.simulator.execution.exchange import (
+    Exchange,
+    ReadyMemories,
+    bank_offsets,
+    staying_tensors,
+)
 from tilewright.simulator.execution.operands import (
     AnyArray,
     operand_shape,
     with_zeros,
     workload_operands,
 )
+from tilewright.simulator.execution.persistent_places import persistent_places
 from tilewright.simulator.execution.pipeline_execution import PipelineExecution, execute_pipeline
 from tilewright.simulator.lowering.number_operations import NUMPY
 
@@ -165,7 +171,11 @@ def execute(
     groups = einsum_groups(mapping, workload, _grid(arch, workload))
     by_einsum = {name: own for group in groups for name, own in group.mappings.items()}
     staying = staying_tensors(by_einsum, workload, _grid(arch, workload).host.name)
-    run = _Run(arch, workload, settings, given, values, Exchange(workload, staying, settings))
+    reads = _reads(arch, workload, groups, staying)
+    programs = [[reads[name] for name in group.mappings] for group in groups]
+    persistent = persistent_places(programs, settings, bank_offsets(workload))
+    exchange = Exchange(workload, staying, settings, persistent)
+    run = _Run(reads, settings, given, values, exchange)
     for group in groups:
         run.take(group)
     return Execution(tuple(run.einsums), tuple(run.exchanges), values, tuple(run.pipelines))
@@ -175,11 +185,11 @@ def execute(
 class _Run:
     """The programs of a workload that have run so far; `take` runs those of the next Einsums.
 
-    `given`: tensors that were given or drawn; `values`: those and all that were computed.
+    `reads`: by Einsum, its mapping on the grid; `given`: tensors that were given or drawn;
+    `values`: those and all that were computed.
     """
 
-    arch: Arch
-    workload: Workload
+    reads: Dict[str, SpaceTime]
     settings: ExecutionSettings
     given: dict[str, AnyArray]
     values: dict[str, AnyArray]
@@ -191,18 +201,13 @@ class _Run:
 
     def take(self, group: EinsumGroup) -> None:
         """Run a group of Einsums, or one, with the exchanges before it."""
-        reads = [self._read(group, name) for name in group.mappings]
+        reads = [self.reads[name] for name in group.mappings]
         ready = self.exchange.ready_for(*reads)
         self.exchanges += ready.exchanges
         if group.is_pipeline:
             self._pipeline(group, reads, ready)
         else:
             self._einsum(reads[0], ready)
-
-    def _read(self, group: EinsumGroup, name: str) -> SpaceTime:
-        einsum = self.workload.einsum(name)
-        path = grid_path(self.arch, self.workload, einsum)
-        return space_time(path, einsum, group.mappings[name], self.exchange.staying, group.passed)
 
     def _known(self, einsum: Einsum) -> dict[str, AnyArray]:
         """Return the inputs of an Einsum that were given, drawn or computed before."""
@@ -240,6 +245,23 @@ class _Run:
             whole = self.given.get(name, read_values)
             dtype = read_values.dtype
             self.values.setdefault(name, np.asarray(whole).astype(dtype, copy=False))
+
+
+def _reads(
+    arch: Arch, workload: Workload, groups: Sequence[EinsumGroup], staying: frozenset[str]
+) -> dict[str, SpaceTime]:
+    """Return the mapping of each Einsum on the grid, in the order in which they run."""
+    return {
+        name: space_time(
+            grid_path(arch, workload, workload.einsum(name)),
+            workload.einsum(name),
+            mapping,
+            staying,
+            group.passed,
+        )
+        for group in groups
+        for name, mapping in group.mappings.items()
+    }
 
 
 def _check_known(given: Dict[str, AnyArray], workload: Workload) -> None:

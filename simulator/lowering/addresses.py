@@ -41,12 +41,17 @@ class Taken:
 
 @dataclass(frozen=True, slots=True)
 class LeftTensors:
-    """What earlier Einsums have left in the elements' memories when an Einsum begins.
+    """What is in the elements' memories when an Einsum begins: results left there, and weights.
 
     `offsets`: by tensor that may stay, the address modulo 8 at which it must begin, 0 or 4.
     `first_word`: addresses of tensors that the Einsum reads there. `taken`: words of those that it
     does not read.
     """
+
+    @property
+    def other_words(self) -> int:
+        """16-bit words that tensors take which the Einsum does not read."""
+        return sum(words.end - words.first for words in self.taken)
 
     offsets: Mapping[str, int] = field(default_factory=dict)
     first_word: Mapping[str, int] = field(default_factory=dict)
@@ -64,7 +69,7 @@ def addresses_of(
     `reserved_bytes`: memory that the machine's own code takes. `kept`: what is in the memory
     already. Raises InfeasibleMapping, with the size of each tensor, if the memory is too small.
     """
-    offsets, first_word = _offsets(read, kept), dict[str, int]()
+    offsets, first_word = wanted_offsets(read, kept), dict[str, int]()
     taken = list(kept.taken)
     for tensor in read.tensors:
         if tensor.name in kept.first_word:
@@ -77,7 +82,7 @@ def addresses_of(
             first_word[tensor.name] = free_word(end, size, offsets[tensor.name], taken)
             end = first_word[tensor.name] + size
     end = max(end, *(words.end for words in taken), 0)
-    check_size(read, end, reserved_bytes)
+    check_size(read, end, reserved_bytes, kept.other_words)
     return Addresses(first_word, end)
 
 
@@ -86,8 +91,11 @@ def words_of(tensor: HeldTensor, read: SpaceTime) -> int:
     return tensor.buffers * tensor.values * DTYPES[read.dtype_of(tensor.name)]
 
 
-def _offsets(read: SpaceTime, kept: LeftTensors) -> dict[str, int]:
-    """Return the wanted address of each tensor modulo 8."""
+def wanted_offsets(read: SpaceTime, kept: LeftTensors) -> dict[str, int]:
+    """Return the wanted address of each tensor of an Einsum modulo 8, 0 or 4.
+
+    kept: its `offsets` are those of tensors that stay in the elements between Einsums.
+    """
     known = {name: offset for name, offset in kept.offsets.items() if name in read.staying}
     vectors = [tensor.name for tensor in read.inputs if tensor.name != read.scalar]
     output = read.output.name
@@ -114,16 +122,23 @@ def free_word(start: int, size: int, offset: int, taken: Sequence[Taken]) -> int
     return word
 
 
-def check_size(read: SpaceTime, end: int, reserved_bytes: int) -> None:
+def free_words(read: SpaceTime, reserved_bytes: int) -> int:
+    """Return the 16-bit words of an element's memory beside the machine's own code."""
+    return (int(read.grid.memory.size) // 8 - reserved_bytes) // 2
+
+
+def check_size(read: SpaceTime, end: int, reserved_bytes: int, others: int = 0) -> None:
     """Check that the tiles of an Einsum fit the memory of an element of its grid.
 
     `read`: the mapping, whose grid names the memory. `end`: 16-bit words that the tiles take, from
-    address 0 on. `reserved_bytes`: memory that the machine's own code takes beside them. Raises
-    InfeasibleMapping, with the bytes of each tensor's tiles, if they do not fit.
+    address 0 on. `reserved_bytes`: memory that the machine's own code takes beside them. `others`:
+    words among them that tensors of other Einsums take. Raises InfeasibleMapping, with the bytes of
+    each tensor's tiles, if they do not fit.
     """
-    free = (int(read.grid.memory.size) // 8 - reserved_bytes) // 2
+    free = free_words(read, reserved_bytes)
     if end > free:
         sizes = ", ".join(f"{t.name} {words_of(t, read) * 2}" for t in read.tensors)
+        sizes += f", tensors of other Einsums {2 * others}" if others else ""
         raise InfeasibleMapping(
             f"{read.grid.memory.name} of an element has {2 * free} free bytes, the tiles need "
             f"{2 * end}",

@@ -10,6 +10,7 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from math import inf
 from typing import Final, NamedTuple
 
@@ -69,10 +70,25 @@ class CandidateSearch:
         self.value = inf
         self.has_run = False
         self._execution: EinsumExecution | None = None
-        bounded = (((family.bound,), family.family) for family in families)
-        self.heap = FamilyHeap(candidates, _ObjectiveBounds(candidates), bounded)
-        self.left = sum(map(self.heap.size, self.heap.entries))
         self.waiting: list[HeapEntry] = []
+        self._families, self._decided = tuple(families), 0
+        self._least_bound = min((family.bound for family in self._families), default=inf)
+
+    @cached_property
+    def heap(self) -> FamilyHeap:
+        """What was not looked at. Many searches of a cascade never begin, so it is made late."""
+        bounded = (((family.bound,), family.family) for family in self._families)
+        return FamilyHeap(self.candidates, _ObjectiveBounds(self.candidates), bounded)
+
+    @property
+    def left(self) -> int:
+        """Number of candidates whose value is not known."""
+        return self._choices - self._decided
+
+    @cached_property
+    def _choices(self) -> int:
+        members = self.candidates.space.members
+        return sum(len(members(bounded.family)) for bounded in self._families)
 
     @property
     def looked_at(self) -> int:
@@ -102,6 +118,8 @@ class CandidateSearch:
     @property
     def bound(self) -> float:
         """An objective value that no candidate goes below; inf if none can be built."""
+        if "heap" not in self.__dict__:
+            return self._least_bound
         first = [entries[0].bounds[0] for entries in (self.heap.entries, self.waiting) if entries]
         return min([self.value, *first])
 
@@ -203,7 +221,7 @@ class CandidateSearch:
                 self.heap.push([entry])
                 return False
             self.executed += 1
-            self.left -= 1
+            self._decided += 1
             return True
         self.executed += 1
         self._note(entry, reached, has_run=True)
@@ -218,7 +236,7 @@ class CandidateSearch:
 
     def _drop(self, error: InfeasibleMapping | ProgramError) -> None:
         self.reasons[error.what] += 1
-        self.left -= 1
+        self._decided += 1
 
     def _note(self, entry: HeapEntry, reached: float, *, has_run: bool) -> None:
         """Count a choice whose value is known, and keep it if it is the best so far.
@@ -227,7 +245,7 @@ class CandidateSearch:
         is a defect: bounds exclude candidates.
         """
         assert entry.bounds[0] <= reached * ROUNDING, (entry, reached)
-        self.left -= 1
+        self._decided += 1
         if reached < self.value:
             self.choice, self.value, self._execution = entry.choice, reached, None
             self.has_run, self.runs.value = has_run, reached

@@ -32,7 +32,15 @@ from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.lowering.addresses import PERIOD_WORDS, LeftTensors
 from tilewright.simulator.search.candidate_search import CandidateSearch
 from tilewright.simulator.search.candidates.candidates import BoundedFamily, Candidates
-from tilewright.simulator.search.path_graph import Held, OptionPath, OptionStep, PathGraph, Which
+from tilewright.simulator.search.path_graph import (
+    Contents,
+    Held,
+    OptionPath,
+    OptionStep,
+    PathGraph,
+    Which,
+)
+from tilewright.simulator.search.persistent_space import NOT_SHARED, PersistentSpace
 
 _NOTHING: frozenset[str] = frozenset()
 
@@ -44,19 +52,30 @@ class Option:
     `candidates`: among which they are. `reads`: (tensor, number of its distribution) of the
     intermediates that it finds in the elements; `writes`: the same of its output if it stays there.
     `families`: of these mappings; their `words` include the space that alignment may leave between
-    tensors. `searches`: by the most words that their families take.
+    tensors. `space`: how the memory is shared. `searches`: by the words that are set aside for
+    persistent tensors, and the most words that the other tiles of their families take.
     """
 
     candidates: Candidates
     reads: Held
     writes: Held
     families: list[BoundedFamily] = field(default_factory=list)
-    searches: dict[int, CandidateSearch] = field(default_factory=dict)
+    space: PersistentSpace = NOT_SHARED
+    searches: dict[tuple[int, int], CandidateSearch] = field(default_factory=dict)
 
     @cached_property
-    def steps(self) -> list[int]:
-        """The numbers of 16-bit words that the families need, each once, ascending."""
-        return sorted({family.words for family in self.families})
+    def by_persistent(self) -> dict[int, list[BoundedFamily]]:
+        """The families by the 16-bit words that are set aside for their persistent tensors."""
+        groups: dict[int, list[BoundedFamily]] = {}
+        for family in self.families:
+            groups.setdefault(self.space.set_aside(family), []).append(family)
+        return groups
+
+    @cached_property
+    def _sizes(self) -> dict[int, list[int]]:
+        """By these words, the words of the families' other tiles, each once, ascending."""
+        words = self.space.tile_words
+        return {own: sorted({*map(words, group)}) for own, group in self.by_persistent.items()}
 
     @cached_property
     def least_bound(self) -> float:
@@ -73,19 +92,27 @@ class Option:
         """The least objective value of the candidates that were simulated; inf before the first."""
         return min((search.value for search in self.searches.values()), default=inf)
 
-    def search(self, free: int) -> CandidateSearch | None:
+    def search(self, free: int, persistent: int = 0) -> CandidateSearch | None:
         """Return the search of those families that fit so much memory; None if none fits.
 
-        free: 16-bit words of an element that are free. Equal sets of families give the same search.
+        free: 16-bit words of an element that are free; persistent: those that are set aside for
+        persistent tensors of these families. Equal sets of families give the same search.
         """
-        fitting = [words for words in self.steps if words <= free]
+        fitting = [words for words in self._sizes.get(persistent, ()) if words <= free]
         if not fitting:
             return None
         most = fitting[-1]
-        if most not in self.searches:
-            families = [family for family in self.families if family.words <= most]
-            self.searches[most] = CandidateSearch(self.candidates, families)
-        return self.searches[most]
+        if (persistent, most) not in self.searches:
+            group, words = self.by_persistent[persistent], self.space.tile_words
+            families = [family for family in group if words(family) <= most]
+            self.searches[persistent, most] = CandidateSearch(self.candidates, families)
+        return self.searches[persistent, most]
+
+    @property
+    def left(self) -> int:
+        """Number of candidates whose value is not known; of nested sets the largest one counts."""
+        largest = {persistent: search for (persistent, _), search in sorted(self.searches.items())}
+        return sum(search.left for search in largest.values())
 
 
 class Cascade:
@@ -131,7 +158,22 @@ class Cascade:
         for number, (_, *others) in enumerate(staying):
             self._add_options(number, others, exchanges or UNLIMITED)
         self._by_reads = [_by_reads(options) for options in self.options]
-        self._graph = PathGraph(len(self.options), self._steps)
+        self.space = self._persistent_space()
+        self._graph = PathGraph(len(self.options), self._steps, self.space.starts)
+
+    def _persistent_space(self) -> PersistentSpace:
+        """Decide how persistent tensors share the memory with tiles, and tell all options."""
+        options = [option for of_einsum in self.options for option in of_einsum]
+        if len(self.options) < 2 or not options:
+            return NOT_SHARED
+        families = [[f for option in of_einsum for f in option.families]
+                    for of_einsum in self.options]  # fmt: skip
+        free = options[0].candidates.quick.free_words
+        staying = len(self._last) * max(self.words, default=0)
+        space = PersistentSpace.of(free, staying, families)
+        for option in options:
+            option.space = space
+        return space
 
     def _staying(self, einsum: Einsum) -> list[frozenset[str]]:
         """Return the sets of an Einsum's tensors that may stay in the elements, the least first."""
@@ -224,6 +266,11 @@ class Cascade:
         options = [option for of_einsum in self.options for option in of_einsum]
         return [search for option in options for search in option.searches.values()]
 
+    @property
+    def left(self) -> int:
+        """Number of candidates of these searches whose value is not known."""
+        return sum(option.left for of_einsum in self.options for option in of_einsum)
+
     def save(self) -> None:
         """Keep the cycles that were found, for searches with equal Einsums."""
         options = (option for of_einsum in self.options for option in of_einsum)
@@ -272,13 +319,17 @@ class Cascade:
             sums.append(sums[-1] + least)
         return sums[::-1]
 
-    def _steps(self, number: int, held: Held) -> list[OptionStep]:
-        """Return the steps that an Einsum can take when the elements hold certain tensors.
+    def _steps(self, number: int, contents: Contents) -> list[OptionStep]:
+        """Return the steps that an Einsum can take with certain contents of the elements' memories.
 
-        number: of the Einsum; held: the distribution of each tensor.
+        number: of the Einsum.
         """
-        places = dict(held)
-        steps = (self._step(number, places, fitting) for fitting in self._fitting(number, held))
+        steps = (
+            self._step(number, contents, fitting, persistent)
+            for fitting in self._fitting(number, contents.tensors)
+            for persistent in fitting.option.by_persistent
+            if contents.used + persistent <= contents.reserved
+        )
         return [step for step in steps if step is not None]
 
     def _fitting(self, number: int, held: Held) -> list[_Fitting]:
@@ -314,22 +365,28 @@ class Cascade:
             )
         return self._known_useful[key]
 
-    def _step(self, number: int, held: dict[str, int], fitting: _Fitting) -> OptionStep | None:
+    def _step(
+        self, number: int, contents: Contents, fitting: _Fitting, persistent: int
+    ) -> OptionStep | None:
         """Return the step of an Einsum with an option; None if it does not fit, or leads nowhere.
 
         It leads nowhere if no option of a later Einsum reads what the elements hold then.
+        persistent: words that are set aside for its persistent tensors.
         """
         einsum, option = self.workload.einsums[number], fitting.option
+        held = dict(contents.tensors)
         after = {**held, **dict(option.writes)}
         left = sorted((name, place) for name, place in after.items() if self._last[name] > number)
         if not self._is_useful(number, frozenset(name for name, _ in left)):
             return None
         used = {move.tensor for move in fitting.moves if move.is_there}
         beside = [self.words[place] for name, place in held.items() if name not in used]
-        slack = PERIOD_WORDS * len(einsum.tensors) if beside else 0
-        search = option.search(option.candidates.quick.free_words - sum(beside) - slack)
+        slack = PERIOD_WORDS * len(einsum.tensors) if beside or self.space.is_shared else 0
+        room = option.candidates.quick.free_words - contents.reserved
+        search = option.search(room - sum(beside) - slack, persistent)
         moves = tuple(move for move in fitting.moves if not move.is_there)
-        return None if search is None else OptionStep(tuple(left), search, moves)
+        then = Contents(tuple(left), contents.reserved, contents.used + persistent)
+        return None if search is None else OptionStep(then, search, moves)
 
 
 @dataclass(frozen=True, slots=True)

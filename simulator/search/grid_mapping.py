@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from collections.abc import Mapping as Dict
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.arch.spec.architecture import Arch
@@ -14,7 +15,7 @@ from tilewright.mapper.grid.grid_constraints import NO_CONSTRAINTS, GridConstrai
 from tilewright.mapper.grid.grid_mapspace import GridMapspace
 from tilewright.mapper.mapping.mapping import Mapping, Sequential
 from tilewright.mapper.searches.budget import UNLIMITED, Budget
-from tilewright.mapper.workload.errors import InfeasibleMapping
+from tilewright.mapper.workload.errors import InfeasibleMapping, NoFeasibleMapping
 from tilewright.mapper.workload.workload import Workload
 from tilewright.simulator.execution.einsum_data import EinsumData
 from tilewright.simulator.execution.einsum_execution import EinsumExecution, ExecutionSettings
@@ -106,7 +107,10 @@ def map_on_grid(
     """
     request, start = request or GridRequest(), time.perf_counter()
     exchanges = request.objective != "edp"
-    cascade, path, bound = _search(arch, workload, request, on_progress, exchanges=exchanges)
+    limits = request.limits(len(workload.einsums))
+
+    make = partial(cascade_of, arch, workload, request)
+    cascade, path, bound = _search(partial(make, exchanges=exchanges), limits, on_progress)
     mapping = _joined(path)
     try:
         execution = _execution(path) or execute(arch, workload, mapping, settings=request.settings)
@@ -116,7 +120,7 @@ def map_on_grid(
         if not exchanges:
             raise
         least = bound
-        cascade, path, bound = _search(arch, workload, request, on_progress, exchanges=False)
+        cascade, path, bound = _search(partial(make, exchanges=False), limits, on_progress)
         bound, mapping = min(bound, least), _joined(path)
         execution = execute(arch, workload, mapping, settings=request.settings)
     seconds = time.perf_counter() - start
@@ -162,20 +166,15 @@ def cascade_of(
 
 
 def _search(
-    arch: Arch,
-    workload: Workload,
-    request: GridRequest,
-    on_progress: Progress | None,
-    *,
-    exchanges: bool,
+    make: Callable[..., Cascade], limits: CascadeLimits, on_progress: Progress | None
 ) -> tuple[Cascade, OptionPath, float]:
     """Return the options of all Einsums, the best path through them, and the bound of all paths.
 
-    Raises NoFeasibleMapping if an Einsum fits no element.
+    make: returns the options, given a `budget` in which they are bounded. Raises NoFeasibleMapping if an
+    Einsum fits no element, or all Einsums together do not.
     """
-    limits = request.limits(len(workload.einsums))
     for budget in (limits.share(BOUNDING_SHARE).budget, UNLIMITED):
-        cascade = cascade_of(arch, workload, request, exchanges=exchanges, budget=budget)
+        cascade = make(budget=budget)
         try:
             path, bound = search_cascade(cascade, limits, on_progress)
         finally:
@@ -218,7 +217,7 @@ def _certificate(cascade: Cascade, path: OptionPath, bound: float) -> GridCertif
     return GridCertificate(
         executed=sum(s.executed for s in searches) + sum(not s.has_run for s in path.searches),
         timed=sum(search.timed for search in searches),
-        excluded=sum(search.left for search in searches),
+        excluded=cascade.left,
         infeasible=sum(reasons.values()),
         reasons=tuple(reasons.most_common(5)),
         bound=min(bound, path.value),
@@ -227,14 +226,23 @@ def _certificate(cascade: Cascade, path: OptionPath, bound: float) -> GridCertif
     )
 
 
-def _infeasible(cascade: Cascade) -> Exception:
-    """Return the error for the first Einsum of which no mapping can be built."""
+def _infeasible(cascade: Cascade) -> NoFeasibleMapping:
+    """Return the error for the first Einsum of which no mapping can be built, or for all of them.
+
+    Where persistent tensors share the memory, each Einsum may have mappings that fit alone.
+    """
+    is_shared = cascade.space.is_shared
     for einsum, options in zip(cascade.workload.einsums, cascade.options, strict=True):
         searches = [search for option in options for search in option.searches.values()]
-        if all(search.choice is None for search in searches):
+        if not options or (not is_shared and all(search.choice is None for search in searches)):
             reasons = sum((search.reasons for search in searches), Counter[str]())
             return no_mapping(einsum, reasons + cascade.infeasible[einsum.name])
-    raise AssertionError("each Einsum has an executed mapping, so the path of them has")
+    accesses = (access for einsum in cascade.workload.einsums for access in einsum.inputs)
+    return NoFeasibleMapping(
+        "the persistent tensors of all Einsums do not fit an element together",
+        value=", ".join(sorted({access.tensor for access in accesses if access.persistent})),
+        instead="fewer of them in persistent_tensors, smaller sizes, or more elements",
+    )
 
 
 def _joined(path: OptionPath) -> Mapping:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from heapq import heappop, heappush
 from math import inf
-from typing import Generic, Literal, TypeVar
+from typing import Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,18 @@ Which = Literal["bound", "value"]
 _Integers = npt.NDArray[np.int64]
 _Floats = npt.NDArray[np.float64]
 _Item = TypeVar("_Item", CandidateSearch, Move)
+
+
+class Contents(NamedTuple):
+    """What the elements' memories hold before an Einsum.
+
+    `tensors`: those that earlier Einsums left. `reserved`: 16-bit words that are set aside for the
+    persistent tensors of all Einsums, `used`: those of earlier ones.
+    """
+
+    tensors: Held = ()
+    reserved: int = 0
+    used: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +56,11 @@ class OptionPath:
 class OptionStep:
     """One Einsum with one option, after a state of what the elements hold.
 
-    `held`: what they hold afterwards; `search`: over the option's families that fit; `moves`: that
+    `after`: what they hold then; `search`: over the option's families that fit; `moves`: that
     bring the tensors that it reads.
     """
 
-    held: Held
+    after: Contents
     search: CandidateSearch
     moves: tuple[Move, ...]
 
@@ -57,15 +69,20 @@ class PathGraph:
     """The graph of states and steps in which paths are found; it grows as paths are searched.
 
     `depth`: number of Einsums. `steps_of`: function that returns the steps of an Einsum, given its
-    number and the tensors that the elements hold before it.
+    number and what the elements hold before it. `starts`: what they may hold before the first one.
     """
 
-    def __init__(self, depth: int, steps_of: Callable[[int, Held], Sequence[OptionStep]]) -> None:
-        self.depth, self._steps_of = depth, steps_of
+    def __init__(
+        self,
+        depth: int,
+        steps_of: Callable[[int, Contents], Sequence[OptionStep]],
+        starts: Sequence[Contents] = (Contents(),),
+    ) -> None:
+        self.depth, self._steps_of, self._starts = depth, steps_of, starts
         self._searches = _Numbered[CandidateSearch]()
         self._moves = _Numbered[Move]()
-        self._numbers: dict[tuple[int, Held], int] = {}
-        self._states: list[tuple[int, Held]] = []
+        self._numbers: dict[tuple[int, Contents], int] = {}
+        self._states: list[tuple[int, Contents]] = []
         self._steps: dict[int, _Steps] = {}
 
     def best_path(
@@ -79,10 +96,11 @@ class PathGraph:
         """
         searches = _Values[CandidateSearch](self._searches, which)
         moves = _Values[Move](self._moves, which)
-        start = self._state(0, ())
+        starts = [self._state(0, contents) for contents in self._starts]
         least = np.full(len(self._states), inf)
-        least[start], before = 0.0, dict[int, tuple[int, int]]()
-        heap, order, done = [(behind[0], 0, 0, start)], 0, set[int]()
+        least[starts], before = 0.0, dict[int, tuple[int, int]]()
+        heap = [(behind[0], 0, number, start) for number, start in enumerate(starts)]
+        order, done = len(starts), set[int]()
         while heap and heap[0][0] < limit:
             _, depth, _, state = heappop(heap)
             if state in done:
@@ -115,8 +133,8 @@ class PathGraph:
         moves = tuple(move for step in steps for move in step.moves)
         return OptionPath(tuple(step.search for step in steps), moves, value)
 
-    def _state(self, number: int, held: Held) -> int:
-        key = number, held
+    def _state(self, number: int, contents: Contents) -> int:
+        key = number, contents
         if key not in self._numbers:
             self._numbers[key] = len(self._states)
             self._states.append(key)
@@ -125,8 +143,8 @@ class PathGraph:
     def _steps_from(self, state: int) -> _Steps:
         """Return the steps of a state; known from the second time on."""
         if state not in self._steps:
-            number, held = self._states[state]
-            steps = self._steps_of(number, held)
+            number, contents = self._states[state]
+            steps = self._steps_of(number, contents)
             most = max((len(step.moves) for step in steps), default=0)
             moves = np.full((len(steps), most), NO_ITEM)
             for row, step in enumerate(steps):
@@ -135,7 +153,7 @@ class PathGraph:
                 steps,
                 np.array([self._searches.number(step.search) for step in steps], dtype=np.int64),
                 moves,
-                np.array([self._state(number + 1, step.held) for step in steps], dtype=np.int64),
+                np.array([self._state(number + 1, step.after) for step in steps], dtype=np.int64),
             )
         return self._steps[state]
 

@@ -68,11 +68,14 @@ class _PathWalk:
         self.executed, self.bound = 0, 0.0
 
     def begin(self) -> None:
-        """Bound all paths; execute a candidate of every Einsum that exchanges nothing."""
+        """Bound all paths; execute a candidate of every Einsum that exchanges nothing.
+
+        Not where persistent tensors share the memory, for the candidates might not go together.
+        """
         self.bound = self.cascade.least_bound
         if self.on_progress is not None and self.bound < inf:
             self.on_progress(0, inf, self.bound)
-        for options in self.cascade.options:
+        for options in () if self.cascade.space.is_shared else self.cascade.options:
             for option in options:
                 search = None if option.reads or option.writes else option.search(ALL)
                 self.executed += search is not None and search.start()

@@ -7,7 +7,7 @@ family (theory/grid.md §6).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from math import prod
@@ -311,12 +311,22 @@ class QuickBound:
         return self._words(self._tiles(family))
 
     def _words(self, tiles: FamilyTiles) -> int:
+        return sum(words for _, words in self._held_words(tiles))
+
+    def _held_words(self, tiles: FamilyTiles) -> Iterator[tuple[str, int]]:
+        """Yield (tensor, 16-bit words of its tiles in an element) of all tensors."""
         held = zip(self._wide.items(), (*tiles.inputs, tiles.output), strict=True)
         buffers = tiles.family.buffers
-        return sum(
-            wide * values * (buffers if tensor in tiles.passing else 1)
-            for (tensor, wide), values in held
-        )
+        for (tensor, wide), values in held:
+            yield tensor, wide * values * (buffers if tensor in tiles.passing else 1)
+
+    def persistent_words(self, family: GridFamily) -> int:
+        """Return the 16-bit words of an element that the persistent tensors of a family take.
+
+        They are in the elements before the workload runs, and after it.
+        """
+        tiles, persistent = self._tiles(family), family.resident - self.space.staying
+        return sum(words for tensor, words in self._held_words(tiles) if tensor in persistent)
 
     @cached_property
     def _wide(self) -> dict[str, int]:

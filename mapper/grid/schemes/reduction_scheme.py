@@ -15,7 +15,7 @@ from tilewright.mapper.grid.schemes.auto_tree import PUBLISHED_COSTS, LineCosts
 from tilewright.mapper.workload.errors import InfeasibleMapping
 
 Order = Literal["x_first", "y_first", "snake", "ring"]
-_COUNT = r"[1-9][0-9]{0,5}"
+_COUNT = r"[1-9][0-9]{0,8}"
 LINE_SCHEME = rf"chain|tree|two_phase(?:\({_COUNT}\))?|auto(?:\({_COUNT},{_COUNT},{_COUNT}\))?"
 """What the elements of a line may do."""
 _GRID_SCHEME = rf"(?:{LINE_SCHEME}|snake|y_first\((?:{LINE_SCHEME})\))"

@@ -54,12 +54,13 @@ class BoundedFamily(NamedTuple):
     """A family of mappings that differ in the scheme of their reduction only, with its lower bound.
 
     `bound`: no member has a smaller objective value; `words`: 16-bit words of an element's memory
-    that its tiles need at least.
+    that its tiles need at least, `persistent`: those of its persistent tensors among them.
     """
 
     bound: float
     family: GridFamily
     words: int
+    persistent: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +122,8 @@ class Candidates:
                 infeasible[cycles] += len(space.members(family))
                 continue
             bound = result.value_of(cycles, result.least_energy(family))
-            families.append(BoundedFamily(bound, family, quick.words(family)))
+            words = quick.words(family), quick.persistent_words(family)
+            families.append(BoundedFamily(bound, family, *words))
         return replace(result, families=tuple(families))
 
     @property

@@ -48,12 +48,17 @@ def all_mappings(workload: Workload, constraints: dict[str, GridConstraints]) ->
     return [Mapping((Sequential(chosen),)) for chosen in product(*branches)]
 
 
-def best_of_all(workload: Workload, constraints: dict[str, GridConstraints]) -> tuple[int, int]:
+def best_of_all(
+    workload: Workload,
+    constraints: dict[str, GridConstraints],
+    settings: ExecutionSettings | None = None,
+) -> tuple[int, int]:
     """Execute every combination; return the least cycles, and how many could be executed."""
     cycles = []
     for mapping in all_mappings(workload, constraints):
         try:
-            cycles.append(execute(cascade_arch(2, 2), workload, mapping).cycles)
+            run = execute(cascade_arch(2, 2), workload, mapping, settings=settings)
+            cycles.append(run.cycles)
         except InfeasibleMapping:
             continue
     return min(cycles), len(cycles)
@@ -195,6 +200,50 @@ def test_nothing_that_fits_names_the_reasons() -> None:
     settings = ExecutionSettings(overrides={"sram_reserved_bytes": 49_140})
     with pytest.raises(NoFeasibleMapping, match="too small"):
         search("two products", GridRequest(settings=settings))
+
+
+def test_persistent_tensors_of_all_einsums_share_the_memory() -> None:
+    """B and C take 512 words each where an element has all of it; with 1,000 only one has."""
+    workload = two_weights()
+    constraints = {name: replace(WHOLE, x=x) for name, x in (("S", "m"), ("Z", "free"))}
+
+    def request(words: int) -> GridRequest:
+        overrides = {"sram_reserved_bytes": 49_152 - 2 * words}
+        return GridRequest(constraints=constraints, settings=ExecutionSettings(overrides=overrides))
+
+    large, small = (map_on_grid(cascade_arch(2, 2), workload, request(w)) for w in (2_000, 1_000))
+    assert large.certificate.is_optimal
+    assert small.certificate.is_optimal
+    assert large.value < small.value == pytest.approx(small.execution.latency, rel=1e-12)
+    with pytest.raises(InfeasibleMapping, match=r"persistent tensors of all Einsums need 2048"):
+        execute(cascade_arch(2, 2), workload, large.mapping, settings=request(1_000).settings)
+    whole = replace(WHOLE, x="m", y="m", weights="resident")  # each element has all of both
+    constraints |= {"S": whole, "Z": whole}
+    with pytest.raises(NoFeasibleMapping, match="persistent tensors of all Einsums do not fit"):
+        map_on_grid(cascade_arch(2, 2), workload, request(1_000))
+
+
+@pytest.mark.nightly
+def test_the_answer_is_the_least_where_persistent_tensors_share_the_memory() -> None:
+    workload, settings = two_weights(), ExecutionSettings(overrides={"sram_reserved_bytes": 47_152})
+    constraints = {"S": replace(WHOLE, x="m"), "Z": WHOLE}
+    least, executed = best_of_all(workload, constraints, settings)
+    answer = map_on_grid(
+        cascade_arch(2, 2), workload, GridRequest(constraints=constraints, settings=settings)
+    )
+    assert executed > 500
+    assert answer.execution.cycles == least
+    assert answer.certificate.is_optimal
+
+
+def two_weights() -> Workload:
+    """Two products of f32 with weights of 16 x 16."""
+    text = (
+        "workload:\n  rank_sizes: {M: 4, K: 16, N: 16, L: 16}\n  bits_per_value: {All: 32}\n"
+        "  persistent_tensors: B | C\n  einsums:\n"
+        '  - "S[m, n] = A[m, k] * B[k, n]"\n  - "Z[m, l] = S[m, n] * C[n, l]"\n'
+    )
+    return load_workload(load_document("weights.yaml", text=text))
 
 
 def test_the_same_request_gives_the_same_mapping(best: GridMapping) -> None:

@@ -10,7 +10,13 @@ import pytest
 
 from tilewright.simulator.exchanges.exchange_move import Move
 from tilewright.simulator.search.candidate_search import CandidateSearch
-from tilewright.simulator.search.path_graph import Held, OptionPath, OptionStep, PathGraph, Which
+from tilewright.simulator.search.path_graph import (
+    Contents,
+    OptionPath,
+    OptionStep,
+    PathGraph,
+    Which,
+)
 
 DEPTH = 4
 
@@ -36,7 +42,7 @@ class _Case:
 
     def __init__(self, seed: int) -> None:
         rng = random.Random(seed)
-        self.steps: dict[tuple[int, Held], list[OptionStep]] = {}
+        self.steps: dict[tuple[int, Contents], list[OptionStep]] = {}
         for number in range(DEPTH):
             for place in range(3):
                 self.steps[number, self._held(number, place)] = [
@@ -49,13 +55,13 @@ class _Case:
                 ]
 
     @staticmethod
-    def _held(number: int, place: int) -> Held:
-        return (("T", place),) if 0 < number < DEPTH else ()
+    def _held(number: int, place: int) -> Contents:
+        return Contents((("T", place),)) if 0 < number < DEPTH else Contents()
 
-    def steps_of(self, number: int, held: Held) -> Sequence[OptionStep]:
+    def steps_of(self, number: int, held: Contents) -> Sequence[OptionStep]:
         return self.steps[number, held]
 
-    def sums(self, number: int, held: Held, which: str, *, reshards: bool) -> Iterator[float]:
+    def sums(self, number: int, held: Contents, which: str, *, reshards: bool) -> Iterator[float]:
         """Yield the sums of all paths from a state on."""
         if number == DEPTH:
             yield 0.0
@@ -63,11 +69,11 @@ class _Case:
         for step in self.steps[number, held]:
             if reshards or not any(move.is_reshard for move in step.moves):
                 here = sum(getattr(item, which) for item in (step.search, *step.moves))
-                for behind in self.sums(number + 1, step.held, which, reshards=reshards):
+                for behind in self.sums(number + 1, step.after, which, reshards=reshards):
                     yield here + behind
 
     def least(self, which: str, *, reshards: bool) -> float:
-        return min(self.sums(0, (), which, reshards=reshards), default=inf)
+        return min(self.sums(0, Contents(), which, reshards=reshards), default=inf)
 
     def behind(self, which: str) -> list[float]:
         least = [
@@ -91,7 +97,7 @@ def test_the_path_is_the_least_of_all(seed: int) -> None:
             assert path is None or path.value == _sum(path, which)
             below = graph.best_path(which, behind, reshards=reshards, limit=least)
             assert below is None
-    for step in case.steps[0, ()]:
+    for step in case.steps[0, Contents()]:
         step.search.bound = 100  # type: ignore[misc]  # bounds change between walks
     again = graph.best_path("bound", case.behind("bound"), reshards=True)
     assert (inf if again is None else again.value) == case.least("bound", reshards=True)

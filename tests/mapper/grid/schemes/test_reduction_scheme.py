@@ -17,6 +17,7 @@ from tilewright.mapper.grid.schemes.snake import Snake
 from tilewright.mapper.workload.errors import InfeasibleMapping
 
 TEXTS = ("chain", "tree", "two_phase", "two_phase(4)", "auto", "auto(21,5,1)", "y_first(tree)",
+         "auto(1048581,5,1)",
          "y_first(auto(21,5,1))", "snake")  # fmt: skip
 
 
