@@ -170,8 +170,8 @@ def _search(
 ) -> tuple[Cascade, OptionPath, float]:
     """Return the options of all Einsums, the best path through them, and the bound of all paths.
 
-    make: returns the options, given a `budget` in which they are bounded. Raises NoFeasibleMapping if an
-    Einsum fits no element, or all Einsums together do not.
+    make: returns the options, given a `budget` in which they are bounded. Raises NoFeasibleMapping
+    if an Einsum fits no element, or all Einsums together do not.
     """
     for budget in (limits.share(BOUNDING_SHARE).budget, UNLIMITED):
         cascade = make(budget=budget)
