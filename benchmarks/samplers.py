@@ -1,19 +1,25 @@
 """Compare the samplers on three shipped studies; write the page of it.
 
-    python benchmarks/samplers.py [--seeds 10] [--cache FILE] [--write docs/validation/samplers.md]
+    python benchmarks/samplers.py [--seeds 10] [--only gp tpe] [--again] [--cache FILE] [--write]
 
-Each sampler searches each study with each seed. A design is evaluated once and its outcome kept in
-the cache, a JSON file, so that the command can be stopped and run again.
+Each sampler searches each study with each seed. Which designs a search evaluated, and what they
+reached, is kept in docs/validation/samplers.jsonl after each search, so that the command can be
+stopped and run again: searches that are there are not repeated (but with --again), and --only adds
+or repeats those of some samplers. A design is evaluated once and its outcome kept in the cache, a
+JSON file for each study. `gp` needs torch; without it, and where not all its seeds have run, it has
+no row.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import count
+from importlib.util import find_spec
+from itertools import count, product
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +43,10 @@ STUDIES = {"tpu_v4i_gpt3": 60, "tenstorrent_matmul": 48, "trainium_matmul": 100}
 """Different designs that a search of each study may evaluate."""
 SAMPLERS = (
     "random", "qmc", "grid", "tpe", "nsga2", "nsga3", "bottleneck", "cmaes",
-    "optuna.samplers.QMCSampler",
+    "optuna.samplers.QMCSampler", "gp",
 )  # fmt: skip
+PAGE_FILE = Path(__file__).resolve().parents[1] / "docs" / "validation" / "samplers.md"
+SEARCHES = PAGE_FILE.with_suffix(".jsonl")
 ONE_OBJECTIVE = ("cmaes",)
 SMALL_BATCH = 10
 MARKS = (0.25, 0.5, 1.0)  # of the evaluations
@@ -82,20 +90,6 @@ class Table:
         values = tuple(outcome.metrics[each.metric] for each in self.spec.objectives)
         return Result(values, excess, outcome.breakdown, choice)
 
-    def costs(self) -> Any:
-        """Return the objectives of all feasible designs in the cache, smaller being better."""
-        results = [self.result(tuple(json.loads(key))) for key in self._outcomes]
-        return self.costs_of(results)
-
-    def costs_of(self, results: Sequence[Result]) -> Any:
-        """Return the objectives of those designs that are feasible and meet the limits."""
-        goals = [objective.goal for objective in self.spec.objectives]
-        return oriented([r.values for r in results if _is_good(r) and r.values is not None], goals)
-
-
-def _is_good(result: Result) -> bool:
-    return result.values is not None and all(over <= 0 for over in result.excess.values())
-
 
 def searched(table: Table, sampler: str, seed: int, evaluations: int) -> list[Result]:
     """Return the results of the different designs that a search evaluates, in order."""
@@ -125,6 +119,31 @@ def _as_one(result: Result) -> Result:
     return replace(result, values=product)
 
 
+class Runs:
+    """The searches of a study that were made: which designs each evaluated, and what these reached.
+
+    `designs`: by the text of the value indices, the objectives of a design, None of one that cannot
+    be built or breaks a limit. `searches`: by sampler and seed, the designs in order, by number.
+    """
+
+    def __init__(self) -> None:
+        self.designs: dict[str, list[float] | None] = {}
+        self.searches: dict[str, dict[int, list[int]]] = {}
+
+    def add(self, sampler: str, seed: int, results: Sequence[Result]) -> None:
+        """Keep a search."""
+        keys = [canonical_json(list(result.choice)) for result in results]
+        for key, result in zip(keys, results, strict=True):
+            is_good = result.values is not None and all(x <= 0 for x in result.excess.values())
+            self.designs.setdefault(key, list(result.values or ()) if is_good else None)
+        numbers = {key: number for number, key in enumerate(self.designs)}
+        self.searches.setdefault(sampler, {})[seed] = [numbers[key] for key in keys]
+
+    def complete(self, seeds: int) -> list[str]:
+        """Return the samplers that have searched with all seeds."""
+        return [s for s in SAMPLERS if len(self.searches.get(s, ())) >= seeds]
+
+
 @dataclass(frozen=True, slots=True)
 class Curves:
     """Hypervolume (1: the box) of all seeds of one sampler at each mark of the evaluations."""
@@ -133,24 +152,30 @@ class Curves:
     values: Mapping[float, Sequence[float]]
 
 
-def curves_of(table: Table, runs: Mapping[str, Sequence[Sequence[Result]]], most: int) -> list[Any]:
+def curves_of(runs: Runs, goals: Sequence[Any], most: int, seeds: int) -> list[Curves]:
     """Return the hypervolumes of all searches in one box: from the best to 1.1 x the worst."""
-    costs = table.costs()
+    designs = list(runs.designs.values())
+    costs = oriented([values for values in designs if values is not None], goals)
     ideal, worst = costs.min(axis=0), costs.max(axis=0)
     reference = ideal + 1.1 * (worst - ideal)
     whole = hypervolume(costs, ideal, reference)
+
+    def share(search: Sequence[int]) -> float:
+        reached = [designs[number] for number in search]
+        found = oriented([values for values in reached if values is not None], goals)
+        return hypervolume(found, ideal, reference) / whole
+
     return [
         Curves(
             sampler,
             {
                 mark: [
-                    hypervolume(table.costs_of(run[: int(mark * most)]), ideal, reference) / whole
-                    for run in searches
+                    share(runs.searches[sampler][seed][: int(mark * most)]) for seed in range(seeds)
                 ]
                 for mark in MARKS
             },
         )
-        for sampler, searches in runs.items()
+        for sampler in runs.complete(seeds)
     ]
 
 
@@ -177,45 +202,94 @@ def _verdict(values: Sequence[float], others: Sequence[float]) -> str:
     return f"{word}, p = {p:.2g}"
 
 
-def section(name: str, evaluations: int, seeds: int, cache: Path) -> str:
+def section(spec: StudySpec, evaluations: int, seeds: int, runs: Runs) -> str:
     """Return the section of one study."""
-    table = Table(name, cache)
-    runs = {
-        sampler: [searched(table, sampler, seed, evaluations) for seed in range(seeds)]
-        for sampler in SAMPLERS
-    }
-    rows = rows_of(curves_of(table, runs, evaluations))
-    space, goals = table.spec.space.size, ", ".join(o.metric for o in table.spec.objectives)
+    curves = curves_of(runs, [o.goal for o in spec.objectives], evaluations, seeds)
+    space, goals = spec.space.size, ", ".join(o.metric for o in spec.objectives)
     heads = " | ".join(f"after {int(mark * evaluations)}" for mark in MARKS)
+    missing = [f"`{s}`" for s in SAMPLERS if s not in runs.complete(seeds)]
+    note = f" Not run with all seeds: {', '.join(missing)}." if missing else ""
     return "\n".join(
-        [f"## {name}", "", f"{space:,} designs; objectives {goals}; {evaluations} evaluations.", "",
-         f"| sampler | {heads} | against random |", "|---|---|---|---|---|", *rows, ""]
+        [f"## {spec.name}", "",
+         f"{space:,} designs; objectives {goals}; {evaluations} evaluations.{note}", "",
+         f"| sampler | {heads} | against random |", "|---|---|---|---|---|", *rows_of(curves), ""]
     )  # fmt: skip
 
 
+def load_runs() -> dict[str, Runs]:
+    """Return the searches of each study that are kept beside the page."""
+    kept = {name: Runs() for name in STUDIES}
+    if SEARCHES.exists():
+        for line in SEARCHES.read_text(encoding="utf-8").splitlines():
+            record = json.loads(line)
+            runs = kept[record["study"]]
+            if "sampler" in record:
+                seeds = runs.searches.setdefault(record["sampler"], {})
+                seeds[record["seed"]] = record["designs"]
+            else:
+                runs.designs[record["design"]] = record["values"]
+    return kept
+
+
+def save_runs(kept: Mapping[str, Runs]) -> None:
+    """Keep the searches beside the page: a line for each design and each search of a study."""
+    records: list[dict[str, Any]] = []
+    for study, runs in kept.items():
+        records += [
+            {"study": study, "design": key, "values": values}
+            for key, values in runs.designs.items()
+        ]
+        records += [
+            {"study": study, "sampler": sampler, "seed": seed, "designs": designs}
+            for sampler, seeds in sorted(runs.searches.items())
+            for seed, designs in sorted(seeds.items())
+        ]
+    lines = "".join(json.dumps(record, separators=(",", ":")) + "\n" for record in records)
+    SEARCHES.write_text(lines, encoding="utf-8")
+
+
+def search_all(arguments: argparse.Namespace, runs: Mapping[str, Runs]) -> None:
+    """Make the searches that are asked for and not there."""
+    for name, evaluations in STUDIES.items():
+        table: Table | None = None
+        for sampler, seed in product(arguments.only or SAMPLERS, range(arguments.seeds)):
+            is_there = seed in runs[name].searches.get(sampler, {})
+            if (is_there and not arguments.again) or (sampler == "gp" and not find_spec("torch")):
+                continue
+            table = table or Table(name, arguments.cache)
+            began = time.process_time()
+            runs[name].add(sampler, seed, searched(table, sampler, seed, evaluations))
+            print(f"{name} {sampler} {seed}: {time.process_time() - began:.1f} s", flush=True)
+            save_runs(runs)
+
+
 def main() -> None:
-    """Run all searches and print or write the page."""
+    """Make the searches that are missing; print or write the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--only", nargs="+", default=())
+    parser.add_argument("--again", action="store_true")
     parser.add_argument("--cache", type=Path, default=Path("runs/samplers.jsonl"))
-    parser.add_argument("--write", type=Path)
+    parser.add_argument("--write", action="store_true")
     arguments = parser.parse_args()
     arguments.cache.parent.mkdir(parents=True, exist_ok=True)
     warnings.simplefilter("ignore")
+    runs = load_runs()
+    search_all(arguments, runs)
     sections = [
-        section(name, evaluations, arguments.seeds, arguments.cache)
+        section(load_study(find_study(name)), evaluations, arguments.seeds, runs[name])
         for name, evaluations in STUDIES.items()
     ]
     page = PAGE.format(seeds=arguments.seeds, sections="\n".join(sections))
     if arguments.write:
-        arguments.write.write_text(page, encoding="utf-8")
+        PAGE_FILE.write_text(page, encoding="utf-8")
     print(page)
 
 
 PAGE = """\
 # Samplers compared
 
-Written by `python benchmarks/samplers.py --write docs/validation/samplers.md`.
+Written by `python benchmarks/samplers.py --write`, from the searches in `samplers.jsonl` beside it.
 
 Every sampler searches three shipped studies with {seeds} seeds, in batches of 10, from the study's
 baselines on. A design counts once, however often it is proposed. The figure is the hypervolume of
@@ -223,7 +297,10 @@ the front found so far, as a share of the hypervolume of all designs that any se
 box spans from the best to 1.1 times the distance to the worst of these. Median over the seeds, with
 quartiles. The last column is the Mann-Whitney test of the last figures against those of `random`,
 two-sided. `grid` takes no seed, so its rows are alike. `cmaes` takes one objective: it is given the
-product of the logarithms. `gp` needs torch and was not run.
+product of the logarithms. `gp` (torch, one thread) takes 7 s of a processor for a search of
+`tenstorrent_matmul`, 32 s for one of `trainium_matmul` and 80 s for one of `tpu_v4i_gpt3`, nearly
+all of it in the acquisition function of Optuna's sampler; the designs take less than a minute for all
+samplers and seeds together.
 
 {sections}"""
 

@@ -24,6 +24,8 @@ from tilewright.dse.study.sampler import Proposal, Result, SamplerSettings, batc
 _BUILDABLE, _UNBUILDABLE_EXCESS = "can be built", 1e9
 _REBUILT = ("nsga2", "tpe", "bottleneck")
 """Samplers whose state follows from the trials; others propose their batches again at a resume."""
+_FIT_ALL_VALUES = ("gp", "optuna.samplers.GPSampler")
+"""Samplers that fit a surface through the values of all designs, also of those not buildable."""
 _DEFAULTS: Mapping[str, Mapping[str, bool]] = {
     "tpe": {"multivariate": True, "constant_liar": True},
     "cmaes": {"warn_independent_sampling": False},  # a warning for each trial
@@ -59,6 +61,7 @@ class OptunaSampler:
         self._waiting: list[optuna.trial.Trial] = []
         self._enqueued = False
         self._buildable = 0
+        self._worst: tuple[float, ...] = ()
         self._generation_key = INDEXED.get(search.sampler, IndexedNSGAII)._get_generation_key()
         self._index = GenerationIndex(self._distributions, self._generation_key)
         self.seen: list[Result] = []
@@ -200,16 +203,26 @@ class OptunaSampler:
         A design that cannot be built breaks one constraint more than any other; its values are
         never compared. Told as failed instead, it would teach nothing: where most designs cannot
         be built, NSGA-II would search at random until its first generation is full. But before
-        two parents are known, random search is what is wanted.
+        two parents are known, random search is what is wanted. A sampler that fits all values is
+        told the worst so far: zeros would make a valley of what cannot be built.
         """
         if result.values is not None:
             self._buildable += 1
+            self._worst = self._worse(result.values)
             constraints = {_BUILDABLE: 0.0, **result.excess}
             return _Told(TrialState.COMPLETE, list(result.values), constraints)
         if self._buildable < 2:
             return _Told(TrialState.FAIL, None, {})
         values = [0.0] * len(self._search.objectives)
+        if self._search.sampler in _FIT_ALL_VALUES:
+            values = list(self._worst)
         return _Told(TrialState.COMPLETE, values, {_BUILDABLE: _UNBUILDABLE_EXCESS})
+
+    def _worse(self, values: Sequence[float]) -> tuple[float, ...]:
+        """Return the worst value of each objective: of these, and those of earlier designs."""
+        known = self._worst or tuple(values)
+        pairs = zip(self._search.objectives, known, values, strict=True)
+        return tuple(max(k, v) if o.goal == "minimize" else min(k, v) for o, k, v in pairs)
 
     def _params(self, choice: Choice) -> dict[str, Any]:
         return dict(zip(self._space.paths, choice, strict=True))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import optuna
 import pytest
+from optuna.trial import TrialState
 
 from tilewright.dse.run.record import Objective, Trial
 from tilewright.dse.sampling.sampler_optuna import OptunaSampler
@@ -95,3 +97,32 @@ def test_failures_before_two_designs_are_known_teach_nothing():
     )
     states = [trial.state.name for trial in sampler._study.trials]
     assert states == ["FAIL", "COMPLETE", "COMPLETE", "COMPLETE"]
+
+
+class _AtRandom(OptunaSampler):
+    """Proposes at random under any name: what Optuna is told is looked at, and torch not needed."""
+
+    def _class(self):
+        return optuna.samplers.RandomSampler
+
+
+def test_a_sampler_that_fits_all_values_is_told_the_worst_of_what_cannot_be_built():
+    told = {}
+    for name in ("gp", "optuna.samplers.GPSampler", "nsga2"):
+        metrics = (Objective("energy"), Objective("cycles", "maximize"))
+        sampler = _AtRandom(SamplerSettings(name, 7, metrics, START, population=4), SPACE)
+        if name == "nsga2":
+            sampler._class = lambda: optuna.samplers.NSGAIISampler
+        run(sampler, 4, 2)
+        trials = [t for t in sampler._study.trials if t.state == TrialState.COMPLETE]
+        told[name] = [(t.values, t.constraints["can be built"] > 0) for t in trials]
+    assert told["gp"] == told["optuna.samplers.GPSampler"]
+    worst = None
+    for values, is_out in told["gp"]:
+        if is_out:
+            assert values == worst
+        else:
+            pair = worst or values
+            worst = [max(pair[0], values[0]), min(pair[1], values[1])]
+    assert sum(is_out for _, is_out in told["gp"]) > 5
+    assert {tuple(values) for values, is_out in told["nsga2"] if is_out} == {(0.0, 0.0)}
