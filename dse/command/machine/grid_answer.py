@@ -19,6 +19,7 @@ from tilewright.dse.report.execution_page import (
     write_execution_page,
 )
 from tilewright.mapper.searches.result import Progress, gap_text
+from tilewright.mapper.searches.shared.hit_counts import SIMULATIONS
 
 if TYPE_CHECKING:
     from tilewright.arch.spec.architecture import Arch
@@ -33,11 +34,13 @@ _OF_THE_MODEL = ("einsum", "uneven", "max_memory")
 class GridAnswer:
     """The best mappings of a workload on a grid, as text, JSON, mapping file and page.
 
-    `answer`: mappings, execution and certificate; `objective`: what was minimized.
+    `answer`: mappings, execution and certificate; `objective`: what was minimized; `known`: number
+    of executions whose cycles earlier searches of this user had found.
     """
 
     answer: GridMapping
     objective: str
+    known: int = 0
 
     @property
     def certificates(self) -> dict[str, str]:
@@ -49,7 +52,8 @@ class GridAnswer:
         lines = [self._nest(), "", *execution_lines(self.answer.execution), ""]
         certificate = self.answer.certificate
         gap = "" if certificate.is_optimal else f", gap {gap_text(self.answer.gap)}"
-        lines.append(f"{certificate}{gap} ({self.answer.seconds:.1f} s)")
+        known = f"; {some(self.known, 'execution')} known from before" if self.known else ""
+        lines.append(f"{certificate}{gap} ({self.answer.seconds:.1f} s{known})")
         lines += [
             f"  {number:,} cannot be built: {reason}" for reason, number in certificate.reasons
         ]
@@ -75,6 +79,7 @@ class GridAnswer:
             "lower_bound": certificate.bound,
             "gap": self.answer.gap if self.answer.gap < inf else None,
             "executed": certificate.executed,
+            "known": self.known,
             "timed": certificate.timed,
             "excluded": certificate.excluded,
             "infeasible": certificate.infeasible,
@@ -112,6 +117,7 @@ def find_on_machine(
     element.
     """
     from tilewright.simulator.execution.einsum_execution import ExecutionSettings
+    from tilewright.simulator.known.content_store import known_answers
     from tilewright.simulator.search.grid_mapping import GridRequest, map_on_grid
 
     given = [name for name in _OF_THE_MODEL if options.get(name)]
@@ -139,6 +145,7 @@ def find_on_machine(
             machine=machine,
             shown_elements=MAX_LANES if options.get("html") else 0,
             threads=processors(),
+            known=known_answers(),
         ),
         budget_s=options.get("budget"),
     )
@@ -150,4 +157,6 @@ def find_on_machine(
 
     if on_progress is not None:
         on_progress(Progress("bounding all mappings", inf, 0.0))
-    return GridAnswer(map_on_grid(arch, workload, request, tell), options["objective"])
+    before = SIMULATIONS.shared
+    answer = map_on_grid(arch, workload, request, tell)
+    return GridAnswer(answer, options["objective"], SIMULATIONS.shared - before)

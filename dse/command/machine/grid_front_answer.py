@@ -140,6 +140,7 @@ def find_front_on_machine(
     """
     from tilewright.simulator.execution.einsum_execution import ExecutionSettings
     from tilewright.simulator.execution.execution import grid_path
+    from tilewright.simulator.known.content_store import known_answers
     from tilewright.simulator.search.grid_front import METRICS, GridFrontSearch
 
     metrics = tuple(options["front"])
@@ -153,7 +154,9 @@ def find_front_on_machine(
     search = GridFrontSearch(
         metrics=metrics,
         settings=ExecutionSettings(
-            machine=machine, shown_elements=MAX_LANES if options.get("html") else 0
+            machine=machine,
+            shown_elements=MAX_LANES if options.get("html") else 0,
+            known=known_answers(),
         ),
         budget_s=options.get("budget"),
         on_progress=tell,

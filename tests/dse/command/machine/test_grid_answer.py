@@ -1,16 +1,20 @@
 """The answer of a search on the machine: its three forms say the same."""
 
 from math import inf
+from pathlib import Path
 
+import pytest
 from cascades import cascade_arch, cascade_workload
 from grid_mappings import HARDWARE, einsum_workload
 
 from tilewright.arch.files.source import load_document
 from tilewright.arch.spec.load import load_arch
 from tilewright.dse.command.machine.grid_answer import find_on_machine
+from tilewright.dse.command.machine.grid_front_answer import find_front_on_machine
 from tilewright.mapper.mapping.mapping_file import load_mapping
 from tilewright.mapper.searches.budget import STOP_REQUESTED
 from tilewright.mapper.searches.result import Progress
+from tilewright.mapper.searches.shared.hit_counts import SIMULATIONS
 
 
 def test_text_document_and_file_are_of_one_answer() -> None:
@@ -49,3 +53,40 @@ def test_a_request_to_stop_gives_the_best_so_far_with_its_bound() -> None:
     assert search["kind"] == "bounded"
     assert 0 < search["lower_bound"] < search["value"]
     assert search["executed"] <= 2 * len(work.einsums)
+
+
+def test_a_search_finds_the_executions_of_an_earlier_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Those that studies share, and with the same answer."""
+    answers = []
+    for folder in ("off", str(tmp_path / "known"), str(tmp_path / "known")):
+        monkeypatch.setenv("TILEWRIGHT_KNOWN", folder)
+        work = cascade_workload("product, row sums")
+        options = {"objective": "latency", "budget": None}
+        answers.append(find_on_machine(cascade_arch(2, 2), work, "wse2-sdk-sim", options))
+    off, first, second = answers
+    assert (off.known, first.known) == (0, 0)
+    assert 0 < second.known <= second.answer.certificate.executed
+    assert "known from before" in second.text()
+    assert {each.mapping_file() for each in answers} == {off.mapping_file()}
+    documents = [each.document() for each in answers]
+    for document in documents:
+        del document["search"]["seconds"], document["search"]["known"]
+    assert documents[0] == documents[1] == documents[2]
+
+
+def test_a_front_finds_the_executions_of_an_earlier_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TILEWRIGHT_KNOWN", str(tmp_path))
+    options = {"front": ("latency", "usage"), "objective": "latency", "limit": 20}
+    texts, shared = [], []
+    for _ in range(2):
+        before = SIMULATIONS.shared
+        work = einsum_workload("matrix times vector")
+        answer = find_front_on_machine(load_arch(HARDWARE), work, "wse3-sdk-sim", options)
+        shared.append(SIMULATIONS.shared - before)
+        texts.append(answer.document()["front"])
+    assert shared[0] == 0 < shared[1]
+    assert texts[0] == texts[1]
