@@ -137,7 +137,8 @@ class Resolver:
         """Evaluate a field that must be true or false; a set is true if it is not empty.
 
         `value`: as written; `steps`: path of the field in its component. True if the expression
-        needs an Einsum and there is none. Raises SpecError, with the place, for text.
+        needs an Einsum and there is none. Raises SpecError, with the place, for text, NaN and
+        infinity.
         """
         return bool(self.condition(value, *steps))
 
@@ -145,16 +146,15 @@ class Resolver:
         """Evaluate a condition; return True, False, or the set or number that its expression gives.
 
         `value`: as written; `steps`: path of the field in its component. True if the expression
-        needs an Einsum and there is none. Raises SpecError, with the place, for text.
+        needs an Einsum and there is none. Raises SpecError, with the place, for text, NaN and
+        infinity.
         """
         result = self._evaluate(value, True, steps) if isinstance(value, str) else value
-        if not isinstance(value, str) and result == result:  # noqa: PLR0124 (not NaN)
-            return bool(result)
-        if isinstance(result, str) or result != result:  # noqa: PLR0124
+        if isinstance(result, str) or (isinstance(result, float) and not math.isfinite(result)):
             raise SpecError(
                 f"{_label(steps)} must be true or false", where=self.where(*steps), value=value
             )
-        return result
+        return result if isinstance(value, str) else bool(result)
 
     def tensors(self, value: object, *steps: str | int) -> frozenset[str]:
         """Evaluate a set expression such as `~Intermediates`; return the names of the tensors.

@@ -24,6 +24,9 @@ _COMPARISON = re.compile(r"<=|>=|==|!=|<|>")
 _KINDS = {"J": "energy", "s": "time", "m²": "area", "W": "power", "bit": "bits"}
 _POWER = re.compile(r"(?:(?<![\w.])[A-Za-z_][\w.]*|\))\s*\*\*\s*(\d+(?:\.\d*)?(?:[eE][+-]?\d+)?)")
 _MOST_POWER = 16
+_PIECEWISE = re.compile(r"\w\s*\(|//|%|\b(?:if|and|or|not|for)\b")  # calls and conditions
+_DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.\w+)*")
+_SAME = 1e-12  # relative
 _PLAIN = re.compile(r"[A-Za-z_]\w*(\.\w+)*")
 
 
@@ -121,13 +124,36 @@ def check_figure(text: str, known: Iterable[str], where: Where | None = None) ->
                 value=text,
             )
     sides = _COMPARISON.split(text)
-    if not [name for side in sides for name in check_names(side, known, where)]:
+    used = frozenset(name for side in sides for name in check_names(side, known, where))
+    if not used or _is_constant(sides, used):
         raise SpecError(
-            "this is of no metric: it is the same for every design",
+            f"this {'is of no metric' if not used else 'cancels out'}: it is the same for every"
+            " design",
             where=where,
             value=text,
             instead=f"an expression over {', '.join(sorted(known))}",
         )
+
+
+def _is_constant(sides: list[str], used: frozenset[str]) -> bool:
+    """Return whether a figure, or the difference of a limit's sides, is the same for any metrics.
+
+    Plain arithmetic alone is looked at: what is the same at a few far points is so everywhere then.
+    `used`: names before the first dot.
+    """
+    if any(_PIECEWISE.search(side) for side in sides):
+        return False
+    names = {name for side in sides for name in _DOTTED.findall(side)}
+    given = sorted(name for name in names if name.partition(".")[0] in used)
+    found = []
+    for number, scale in enumerate((1e-9, 1e-3, 1.0, 1e3, 1e9)):
+        metrics = {name: scale * (2 + number + place) ** 0.5 for place, name in enumerate(given)}
+        try:
+            values = [value_of(side, nested(metrics)) for side in sides]
+        except SpecError:
+            return False
+        found.append(values[0] - values[-1] if len(values) > 1 else values[0])
+    return max(found) - min(found) <= _SAME * max(map(abs, found))
 
 
 def uses_base(text: str) -> bool:

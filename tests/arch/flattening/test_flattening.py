@@ -77,6 +77,12 @@ def test_enabled_is_asked_per_einsum(matmul: Scope, elementwise: Scope) -> None:
     assert len(build(*nodes)) == 2  # without an Einsum everything may be
 
 
+@pytest.mark.parametrize("value", [".inf", ".nan", "-.inf", "inf", "1 - inf"])
+def test_enabled_is_no_infinity(value: str, matmul: Scope) -> None:
+    with pytest.raises(SpecError, match="enabled (must|is not)"):
+        build(memory("A", f", enabled: {value}"), compute("M"), scope=matmul)
+
+
 def test_array_memories_are_spread_over_the_grid(matmul: Scope) -> None:
     (flat,) = build(
         memory("A"),

@@ -42,16 +42,34 @@ def test_a_limit_says_by_how_much_it_is_exceeded(text, excess):
         ("log(0)", "of no metric"),
         ("1 <= 2", "of no metric"),
         ("energy <= watts", "no metric watts"),
+        ("0 * energy", "cancels out"),
+        ("energy * latency / (latency * energy) + 2", "cancels out"),
+        ("energy**0", "cancels out"),
+        ("usage.A - usage.A <= 1", "cancels out"),
+        ("energy <= energy + 3", "cancels out"),
     ],
 )
 def test_what_is_the_same_for_every_design_is_no_figure(text, words):
     with pytest.raises(SpecError, match=words):
-        check_figure(text, ("energy", "latency"))
+        check_figure(text, ("energy", "latency", "usage"))
 
 
-@pytest.mark.parametrize("text", ["energy", "latency <= 2**20", "energy**16 / latency <= 1e6**20"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "energy",
+        "latency <= 2**20",
+        "energy**16 / latency <= 1e6**20",
+        "energy + 1e3",
+        "0 * energy + latency",
+        "max(energy - 1e30, 0)",
+        "usage.A / base.usage.A",
+        "energy <= 1 pJ",
+        "energy * latency <= 0 * latency",
+    ],
+)
 def test_figures_with_numbers_of_all_kinds(text):
-    check_figure(text, ("energy", "latency"))
+    check_figure(text, ("energy", "latency", "usage", "base"))
 
 
 @pytest.mark.parametrize("text", ["energy < 1", "energy == 1", "energy", "0 <= energy <= 1"])
