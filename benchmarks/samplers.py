@@ -299,8 +299,8 @@ quartiles. The last column is the Mann-Whitney test of the last figures against 
 two-sided. `grid` takes no seed, so its rows are alike. `cmaes` takes one objective: it is given the
 product of the logarithms. `gp` (torch, one thread) takes 7 s of a processor for a search of
 `tenstorrent_matmul`, 32 s for one of `trainium_matmul` and 80 s for one of `tpu_v4i_gpt3`, nearly
-all of it in the acquisition function of Optuna's sampler; the designs take less than a minute for all
-samplers and seeds together.
+all of it in the acquisition function of Optuna's sampler; all designs of all samplers and seeds
+together take less than two minutes.
 
 {sections}"""
 

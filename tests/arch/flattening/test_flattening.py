@@ -79,7 +79,7 @@ def test_enabled_is_asked_per_einsum(matmul: Scope, elementwise: Scope) -> None:
 
 @pytest.mark.parametrize("value", [".inf", ".nan", "-.inf", "inf", "1 - inf"])
 def test_enabled_is_no_infinity(value: str, matmul: Scope) -> None:
-    with pytest.raises(SpecError, match="enabled (must|is not)"):
+    with pytest.raises(SpecError, match=r"enabled (must|is not)"):
         build(memory("A", f", enabled: {value}"), compute("M"), scope=matmul)
 
 
