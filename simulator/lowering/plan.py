@@ -1,4 +1,4 @@
-"""Derive the plan of a mapping on a grid, which can be printed, and write the program of a plan.
+"""Derive the plan of a mapping on a grid, and write the program of a plan.
 
 A plan says what moves, what is added where, how tiles lie in memory, and what an element runs.
 Counting, bounding and writing the program start from it (theory/grid.md §4).
@@ -12,12 +12,10 @@ from math import prod
 
 from tilewright.mapper.grid.host_streams import HostStream, host_streams
 from tilewright.mapper.grid.partial_sums import PartialSums, partial_sums
-from tilewright.mapper.grid.reductions import Phase
-from tilewright.mapper.grid.space_time import HeldTensor, SpaceTime
+from tilewright.mapper.grid.space_time import SpaceTime
 from tilewright.simulator.build.code_builder import CodeBuilder
 from tilewright.simulator.build.program_builder import ProgramBuilder
 from tilewright.simulator.compile.code.code_families import canonical_code
-from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.lowering.addresses import (
     NOTHING_KEPT,
     Addresses,
@@ -83,9 +81,6 @@ class Plan:
         chains = (max(len(c.positions) for c in phase.chains) for phase in self.sums.phases)
         return local + sum(chains)
 
-    def __str__(self) -> str:
-        return _text(self)
-
 
 def plan_of(read: SpaceTime, reserved_bytes: int = 0, kept: LeftTensors = NOTHING_KEPT) -> Plan:
     """Derive the plan of a mapping on a grid.
@@ -129,57 +124,3 @@ def program_of(plan: Plan) -> Program:
         builder.written_code(plan.codes[role])
     builder.placement(plan.placement)
     return builder.build()
-
-
-def _text(plan: Plan) -> str:
-    read = plan.read
-    turns = " ".join(f"{read.time[n].variable}:{read.time[n].count}" for n in plan.kernel.outer)
-    return "\n".join(
-        [
-            f"{read.einsum.name} on {read.columns} x {read.rows} elements, {_types_text(read)}",
-            *(_stream_text(stream) for stream in plan.streams),
-            *(_shift_text(read, tensor) for tensor in read.shifted),
-            *(_phase_text(number, phase) for number, phase in enumerate(plan.sums.phases)),
-            *([f"  sums wind through groups of {plan.sums.group}"] if plan.sums.snake else []),
-            *([f"  sums go round rings of {plan.sums.group}"] if plan.sums.ring else []),
-            f"  results leave: {plan.sums.exit}"
-            + (f", shared by {plan.sums.group} elements" if plan.sums.shared else ""),
-            *(_memory_text(plan, tensor) for tensor in read.tensors),
-            f"  kernel: {turns or 'one'} operations of {plan.kernel.elements} elements",
-        ]
-    )
-
-
-def _types_text(read: SpaceTime) -> str:
-    numbers = read.numbers
-    return f"{numbers.inputs} to {numbers.output}" if numbers.widens else numbers.output
-
-
-def _stream_text(stream: HostStream) -> str:
-    return (
-        f"  {stream.tensor.name} enters by {stream.lines}: {stream.number} streams of "
-        f"{stream.words} words, {stream.periods} periods of {stream.tiles} tiles of "
-        f"{stream.values}"
-    )
-
-
-def _shift_text(read: SpaceTime, tensor: HeldTensor) -> str:
-    moves = read.visits(tensor) - 1
-    return (
-        f"  {tensor.name} shifts along {tensor.shift}: {moves} times {tensor.values} words, "
-        "over at most 2 links"
-    )
-
-
-def _phase_text(number: int, phase: Phase) -> str:
-    shown = 3
-    chains = ", ".join("-".join(map(str, chain.positions)) for chain in phase.chains[:shown])
-    more = f" and {len(phase.chains) - shown} more" if len(phase.chains) > shown else ""
-    return f"  sums {number} along {phase.axis}: chains {chains}{more}"
-
-
-def _memory_text(plan: Plan, tensor: HeldTensor) -> str:
-    first = plan.addresses.first_word[tensor.name]
-    last = first + tensor.buffers * tensor.values * DTYPES[plan.read.dtype_of(tensor.name)] - 1
-    buffers = f"{tensor.buffers} buffers of {tensor.values} values"
-    return f"  {tensor.name} in memory: words {first} to {last}, {buffers}"

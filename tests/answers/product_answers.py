@@ -38,6 +38,7 @@ from tilewright.mapper.searches.uneven import uneven_search
 from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings, execute_einsum
 from tilewright.simulator.fast.fast_machine import run_fast
+from tilewright.simulator.lowering.passes.plan_passes import plan_lines
 from tilewright.simulator.lowering.plan import program_of
 from tilewright.simulator.profiles.profile import Profile, load_profile
 from tilewright.simulator.run.machine import Machine
@@ -321,7 +322,7 @@ def answer_grid(request: Data) -> Data:
         "element_cycles": digest(run.trace.element_cycles),
         "link_words": digest(run.trace.link_words),
         "output": digest(run.output),
-        "plan": str(run.plan).splitlines(),
+        "plan": plan_lines(run.plan),
         "program": [len(text.splitlines()), digest_of_text(text)],
         "scope": [run.engine],
     }

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+from tilewright.mapper.grid.reductions import Chain, Phase
 from tilewright.mapper.grid.space_time import HeldTensor, SpaceLoop, SpaceTime, TimeLoop
 from tilewright.simulator.lowering.cycle_bound import lower_bound
 from tilewright.simulator.lowering.passes.pass_checks import (
@@ -29,6 +30,8 @@ from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.program import ElementCode, Program, Task
 from tilewright.simulator.text.printing import print_program
 
+MOST_CHAINS: Final = 3
+"""Chains of a phase that are shown."""
 _EXITS: Final = {
     "none": "stays in the elements",
     "south": "leaves over the south border",
@@ -73,6 +76,12 @@ def plan_passes(plan: Plan, profile: Profile) -> tuple[PlanPass, ...]:
     return tuple(PlanPass(name, tuple(lines), check()) for name, lines, check in steps)
 
 
+def plan_lines(plan: Plan) -> list[str]:
+    """Return what the passes say of a plan before its routes are written, in order."""
+    read = plan.read
+    return [*_loops(read), *_movements(plan), *_places(plan), *_kernel(plan)]
+
+
 def _loops(read: SpaceTime) -> Iterator[str]:
     for axis in ("X", "Y"):
         loops = " ".join(_loop(loop) for loop in read.along(axis))
@@ -101,15 +110,29 @@ def _movements(plan: Plan) -> Iterator[str]:
         parts = ["stays in the elements"]
         if stream is not None:
             words = f"{stream.number} streams of {stream.words} words"
-            parts = [f"enters by {stream.lines}, {words}"]
+            tiles = f"{stream.periods} periods of {stream.tiles} tiles of {stream.values}"
+            parts = [f"enters by {stream.lines}, {words}, {tiles}"]
         if tensor.shift is not None:
-            parts.append(f"shifts along {tensor.shift}")
+            parts.append(f"shifts along {tensor.shift} {read.visits(tensor) - 1} times")
         yield f"{tensor.name}: {', then '.join(parts)}"
     sums, name = plan.sums, read.output.name
     added = f"added over {sums.group} elements by {read.reduction or 'chain'}, "
     leaves = _EXITS[sums.exit]
     shared = f", shared by {sums.group} elements" if sums.shared else ""
     yield f"{name}: {added if sums.group > 1 else ''}{leaves}{shared}"
+    for number, phase in enumerate(sums.phases):
+        yield f"sums {number} along {phase.axis}: {_chains(phase)}"
+
+
+def _chains(phase: Phase) -> str:
+    """Return the first chains of a phase, and how many more there are."""
+    shown = [_chain(chain) for chain in phase.chains[:MOST_CHAINS]]
+    more = len(phase.chains) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "")
+
+
+def _chain(chain: Chain) -> str:
+    return "-".join(map(str, chain.positions)) + (" (sums first)" if chain.stores else "")
 
 
 def _places(plan: Plan) -> Iterator[str]:

@@ -75,8 +75,9 @@ def test_execute_shows_the_passes(tmp_path: Path) -> None:
     assert [line for line in shown if not line.startswith(" ")] == NAMES
     assert sum(line.startswith("  ✓ ") for line in shown) == len(NAMES)
     assert "  along X: m:2x15" in shown
-    assert "  A: enters by rows, 4 streams of 180 words" in shown
+    assert "  A: enters by rows, 4 streams of 180 words, 6 periods of 2 tiles of 15" in shown
     assert "  Z: added over 4 elements by chain, leaves over the south border" in shown
+    assert "  sums 0 along Y: 0-1-2-3" in shown
     assert "  ✓ each of 30 x 24 points is computed once" in shown
 
 

@@ -68,8 +68,9 @@ def test_largest_values_and_half_precision() -> None:
 def test_passes_are_checked_and_colors_few() -> None:
     plan = all_reduce((4, 4), 64).plan
     profile = ExecutionSettings().profile(plan.read.grid)
-    assert "sums go round rings of 16" in str(plan)
-    assert all(step.checked for step in plan_passes(plan, profile))
+    steps = {step.name: step for step in plan_passes(plan, profile)}
+    assert all(step.checked for step in steps.values())
+    assert any("over 16 elements by all_reduce(ring)" in line for line in steps["choose"].lines)
     assert len(program_of(plan).colors) == 6
 
 

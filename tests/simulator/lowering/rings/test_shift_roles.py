@@ -6,6 +6,7 @@ from grid_mappings import einsum_workload, grid_arch
 from tilewright.mapper.grid.space_time import SpaceTime, space_time
 from tilewright.mapper.mapping.mapping import Compute, Mapping, Spatial, Storage, Temporal
 from tilewright.simulator.execution.einsum_execution import execute_einsum
+from tilewright.simulator.lowering.passes.plan_passes import plan_lines
 from tilewright.simulator.lowering.plan import plan_of
 from tilewright.simulator.lowering.rings.shift_program import free_queues
 from tilewright.simulator.lowering.rings.shift_roles import with_shifts
@@ -50,6 +51,6 @@ def test_a_vector_goes_round_a_ring() -> None:
 
 
 def test_a_plan_says_what_shifts() -> None:
-    text = str(plan_of(vector_on_a_ring(3)))
-    assert "A enters by columns: 3 streams of 4 words" in text
-    assert "A shifts along X: 2 times 4 words, over at most 2 links" in text
+    streams = "A: enters by columns, 3 streams of 4 words, 1 periods of 1 tiles of 4"
+    lines = plan_lines(plan_of(vector_on_a_ring(3)))
+    assert f"{streams}, then shifts along X 2 times" in lines
