@@ -8,7 +8,7 @@ follows from the counts. The key is a hash over all that decides them, the code 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -84,10 +84,10 @@ def known_execution(
     execution, grid = mapped.execution, mapped.execution.einsums[0].plan.read.grid
     assert not execution.pipelines, "a search makes none; KnownRun has no place for them"
     states = cycles_by or [{} for _ in execution.einsums]
-    runs = [_of_einsum(run, by) for run, by in zip(execution.einsums, states, strict=True)]
+    runs = [_known_run(run, by) for run, by in zip(execution.einsums, states, strict=True)]
     gap = mapped.gap if mapped.gap < float("inf") else None
     return KnownExecution(
-        (*runs, *map(_of_exchange, execution.exchanges)),
+        (*runs, *map(_known_run, execution.exchanges)),
         grid.columns * grid.rows,
         mapped.certificate.is_optimal,
         gap,
@@ -96,31 +96,13 @@ def known_execution(
     )
 
 
-def _of_einsum(run: EinsumExecution, cycles_by: Mapping[str, float]) -> KnownRun:
-    return KnownRun(
-        run.name,
-        run.name,
-        run.cycles,
-        run.hops,
-        run.counts,
-        run.sram_bits,
-        run.utilization,
-        cycles_by,
-        run.latency,
-        run.energy_by,
-    )
-
-
-def _of_exchange(run: ExchangeExecution) -> KnownRun:
-    return KnownRun(
-        run.name,
-        run.einsum,
-        run.cycles,
-        run.hops,
-        run.counts,
-        latency=run.latency,
-        energy_by=run.energy_by,
-    )
+def _known_run(
+    run: EinsumExecution | ExchangeExecution, cycles_by: Mapping[str, float] | None = None
+) -> KnownRun:
+    """Return what is worth knowing of a run: its attributes that have the names of the fields."""
+    names = [field.name for field in fields(KnownRun) if hasattr(run, field.name)]
+    attributes: dict[str, Any] = {name: getattr(run, name) for name in names}
+    return KnownRun(**{"einsum": run.name, **attributes, "cycles_by": cycles_by})
 
 
 class _GridPath(NamedTuple):

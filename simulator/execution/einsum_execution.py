@@ -12,7 +12,8 @@ import numpy as np
 from tilewright.mapper.grid.grid import Grid
 from tilewright.mapper.grid.predicted_counts import predict
 from tilewright.mapper.grid.space_time import SpaceTime
-from tilewright.simulator.execution.action_counts import count_actions, run_energies, total_hops
+from tilewright.simulator.execution.action_counts import count_actions, run_energies
+from tilewright.simulator.execution.checked_run import CheckedRun, check_counts
 from tilewright.simulator.execution.einsum_data import EinsumData, Floats
 from tilewright.simulator.execution.grid_run import RunRequest, run_by_pattern
 from tilewright.simulator.execution.operands import AnyArray, WrongResult, operand_shape
@@ -83,48 +84,21 @@ class ExecutionSettings:
         return RunOptions(spread_elements(read, self.shown_elements), self.stop)
 
 
-@dataclass(frozen=True)
-class EinsumExecution:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class EinsumExecution(CheckedRun):
     """What the execution of one Einsum gave.
 
-    `plan`: what was lowered, for the machine of `profile`. `operands`, `output`: the tensors that
-    it read, and the result. `memory`: (rows, columns, 1, values) what the elements hold at the end,
-    by tensor. `cycles`: of the run. `latency`: seconds. `counts`: numbers of actions by
-    `einsum/component/tensor/action`; `predicted`: the same without an execution. `energy_by`:
-    joules under the keys of the counts, and `einsum/component/leak`. `error_share`: greatest error
-    of an output value as a share (0 to 1) of its rounding bound. `find_trace`: gives the trace.
-    `engine`: the engine that ran.
+    `plan`: what was lowered. `output`: the result. `engine`: the engine that ran.
     """
 
     plan: Plan
-    profile: Profile
-    operands: Mapping[str, AnyArray]
     output: Floats
-    memory: Mapping[str, AnyArray]
-    cycles: int
-    latency: float
-    counts: Mapping[str, int]
-    predicted: Mapping[str, int]
-    energy_by: Mapping[str, float]
-    error_share: float
-    find_trace: Callable[[], Trace]
     engine: str
-
-    def __repr__(self) -> str:
-        return f"<EinsumExecution {self.name}: {self.cycles:,} cycles>"
 
     @property
     def name(self) -> str:
         """Name of the Einsum."""
         return self.plan.read.einsum.name
-
-    @cached_property
-    def trace(self) -> Trace:
-        """What a run records of elements and links.
-
-        A run for values alone records nothing; then the engines run once more, at the first use.
-        """
-        return self.find_trace()
 
     @cached_property
     def lower_bound_cycles(self) -> int:
@@ -140,11 +114,6 @@ class EinsumExecution:
         return cycles["busy"] / max(1, sum(cycles.values()))
 
     @property
-    def energy(self) -> float:
-        """Energy in J, with leakage."""
-        return float(sum(self.energy_by.values()))
-
-    @property
     def sram_bits(self) -> int:
         """Bits that the tiles take in the memory (SRAM) of one element."""
         return self.plan.addresses.words * 16
@@ -158,11 +127,6 @@ class EinsumExecution:
     def utilization(self) -> float:
         """Points of the iteration space that an element computes per cycle, on average."""
         return self.plan.read.workload_einsum.operations / (self.elements * self.cycles)
-
-    @property
-    def hops(self) -> int:
-        """Number of wavelets times the links that each one crosses."""
-        return total_hops(self.counts)
 
 
 def execute_plan(
@@ -185,12 +149,7 @@ def execute_plan(
     output = output_of(plan, run.memory, run.edges)
     error_share = data.compare(output, plan.additions)
     counts, predicted = count_actions(plan, run.counts), predict(read)
-    if counts != predicted:
-        wrong = min(set(counts.items()) ^ set(predicted.items()))[0]
-        raise WrongResult(
-            f"the run counts {counts.get(wrong, 0)} of {wrong}, the model "
-            f"{predicted.get(wrong, 0)}: please report this"
-        )
+    check_counts(counts, predicted)
     latency = run.cycles / profile.clock_hz
     return EinsumExecution(
         plan=plan,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,7 +13,8 @@ import numpy as np
 from tilewright.mapper.grid.pipelines.einsum_groups import EinsumGroup
 from tilewright.mapper.grid.predicted_counts import predict
 from tilewright.mapper.grid.space_time import SpaceTime
-from tilewright.simulator.execution.action_counts import action_energies, leak_energies, total_hops
+from tilewright.simulator.execution.action_counts import action_energies, leak_energies
+from tilewright.simulator.execution.checked_run import CheckedRun, check_counts
 from tilewright.simulator.execution.einsum_data import EinsumData, Floats
 from tilewright.simulator.execution.einsum_execution import (
     LARGE_GRID,
@@ -33,37 +34,20 @@ from tilewright.simulator.lowering.plan import Plan
 from tilewright.simulator.lowering.tile_values import output_of, resident_tiles, stream_inputs
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.run.machine import Machine
-from tilewright.simulator.run.trace import Counts, RunResult, Trace
+from tilewright.simulator.run.trace import Counts, RunResult
 
 
-@dataclass(frozen=True)
-class PipelineExecution:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class PipelineExecution(CheckedRun):
     """What the execution of several Einsums as one program gave.
 
-    `plan`: what was lowered, for the machine of `profile`. `operands`: the tensors that it read;
-    `outputs`: those that it computed, but for those that it passed on tile by tile. `memory`:
-    (rows, columns, 1, values) what the elements hold at the end, by resident tensor. `cycles`,
-    `latency` (s): of the run. `counts`: numbers of actions by `name/component/tensor/action`, of
-    all Einsums together; `predicted`: the same without an execution. `energy_by`: joules by
-    `einsum/component/tensor/action` and `name/component/leak`. `error_share`: greatest error of a
-    result as a share (0 to 1) of its rounding bound. `trace`: of the run.
+    `plan`: what was lowered. `outputs`: the tensors that it computed, but for those that it passed
+    on tile by tile. Its counts are of all Einsums together; `energy_by` has the keys of each
+    Einsum, and what leaks under the pipeline's name.
     """
 
     plan: PipelinePlan
-    profile: Profile
-    operands: Mapping[str, AnyArray]
     outputs: Mapping[str, Floats]
-    memory: Mapping[str, AnyArray]
-    cycles: int
-    latency: float
-    counts: Mapping[str, int]
-    predicted: Mapping[str, int]
-    energy_by: Mapping[str, float]
-    error_share: float
-    find_trace: Callable[[], Trace]
-
-    def __repr__(self) -> str:
-        return f"<PipelineExecution {self.name}: {self.cycles:,} cycles>"
 
     @property
     def name(self) -> str:
@@ -71,19 +55,9 @@ class PipelineExecution:
         return self.plan.name
 
     @cached_property
-    def trace(self) -> Trace:
-        """What the run recorded of elements and links."""
-        return self.find_trace()
-
-    @cached_property
     def lower_bound_cycles(self) -> int:
         """A number of cycles that no execution of this pipeline goes below."""
         return pipeline_bound(self.plan, self.profile)
-
-    @property
-    def energy(self) -> float:
-        """Energy in J, with leakage."""
-        return float(sum(self.energy_by.values()))
 
     @property
     def sram_bits(self) -> int:
@@ -95,22 +69,17 @@ class PipelineExecution:
         """Number of elements of the grid that the pipeline uses."""
         return int(self.plan.placement.size)
 
-    @property
-    def hops(self) -> int:
-        """Number of wavelets times the links that each one crosses."""
-        return total_hops(self.counts)
-
 
 def execute_pipeline(
     group: EinsumGroup,
     reads: Sequence[SpaceTime],
     settings: ExecutionSettings,
-    known: Mapping[str, AnyArray],
+    tensors: Mapping[str, AnyArray],
     ready: ReadyMemories,
 ) -> PipelineExecution:
     """Execute a group of Einsums as one program, and compare its results with numpy.
 
-    `reads`: the mapping of each Einsum on the grid, in order. `known`: whole tensors by name that
+    `reads`: the mapping of each Einsum on the grid, in order. `tensors`: whole ones by name that
     none of them computes. `ready`: what is in the elements' memories before. Raises
     InfeasibleMapping if the group has no program or does not fit, WrongResult if a result or a
     count is wrong, ProgramError if the machine cannot run it.
@@ -118,7 +87,7 @@ def execute_pipeline(
     profile = settings.profile(reads[0].grid)
     plan = pipeline_plan(group, reads, profile.sram_reserved_bytes, ready.kept)
     given = {
-        tensor.name: checked_operand(read, tensor.name, known[tensor.name])
+        tensor.name: checked_operand(read, tensor.name, tensors[tensor.name])
         for read in reads
         for tensor in read.inputs
         if tensor.name not in plan.passed
@@ -128,18 +97,19 @@ def execute_pipeline(
     run = _run(plan, profile, {**memory, **ready.held}, edges, options)
     outputs = _outputs(plan, run)
     predicted = [predict(part.read) for part in plan.plans]
-    counts = _checked_counts(plan, run.counts, predicted)
+    counts, expected = _counted(plan, run.counts), _together(plan, predicted)
+    check_counts(counts, expected)
     latency = run.cycles / profile.clock_hz
     return PipelineExecution(
         plan=plan,
         profile=profile,
         operands=given,
         outputs=outputs,
-        memory=_left(plan, run),
+        memory=_kept_tiles(plan, run),
         cycles=run.cycles,
         latency=latency,
         counts=counts,
-        predicted=_together(plan, predicted),
+        predicted=expected,
         energy_by=_energies(plan, predicted, latency),
         error_share=_compared(plan, given, outputs),
         find_trace=lambda: run.trace,
@@ -172,7 +142,7 @@ def _outputs(plan: PipelinePlan, run: RunResult) -> dict[str, Floats]:
     }
 
 
-def _left(plan: PipelinePlan, run: RunResult) -> dict[str, AnyArray]:
+def _kept_tiles(plan: PipelinePlan, run: RunResult) -> dict[str, AnyArray]:
     """Return what the elements hold at the end of the tensors that are whole in them."""
     return {
         tensor.name: np.asarray(run.memory[tensor.name])
@@ -201,10 +171,10 @@ def _inputs(
 def _output(part: Plan, memory: Mapping[str, Any], edges: Mapping[str, Any]) -> Floats:
     """Return the result of one Einsum from the memories or the words that left."""
     before = port_name(part.read.einsum.name, "")
-    own = {
+    by_port = {
         name.removeprefix(before): words for name, words in edges.items() if name.startswith(before)
     }
-    return output_of(part, memory, own)
+    return output_of(part, memory, by_port)
 
 
 def _compared(
@@ -246,40 +216,27 @@ def _together(plan: PipelinePlan, counts: Sequence[Mapping[str, int]]) -> dict[s
     return dict(sorted(total.items()))
 
 
-def _checked_counts(
-    plan: PipelinePlan, counters: Counts, predicted: Sequence[Mapping[str, int]]
-) -> dict[str, int]:
-    """Return a run's counts of actions; raises WrongResult if they are not the predicted ones."""
-    counts, expected = _counted(plan, counters), _together(plan, predicted)
-    if counts != expected:
-        wrong = min(set(counts.items()) ^ set(expected.items()))[0]
-        raise WrongResult(
-            f"the run counts {counts.get(wrong, 0)} of {wrong}, the model "
-            f"{expected.get(wrong, 0)}: please report this"
-        )
-    return counts
-
-
 def _counted(plan: PipelinePlan, counters: Counts) -> dict[str, int]:
     """Return a run's counts of actions under the keys of `_together`.
 
     Raises WrongResult if other words entered than those offered.
     """
-    grid, name, words, left = plan.plans[0].read.grid, plan.name, _entering(plan), _leaving(plan)
-    if sum(words.values()) != counters.edge_in_words:
+    grid, name = plan.plans[0].read.grid, plan.name
+    entering, leaving = _entering(plan), _leaving(plan)
+    if sum(entering.values()) != counters.edge_in_words:
         raise WrongResult(
-            f"{counters.edge_in_words} words entered the grid, {sum(words.values())} were "
+            f"{counters.edge_in_words} words entered the grid, {sum(entering.values())} were "
             "offered: please report this"
         )
-    if sum(left.values()) != counters.edge_out_words:
+    if sum(leaving.values()) != counters.edge_out_words:
         raise WrongResult(f"{counters.edge_out_words} words left the grid: please report this")
     fabric = grid.fabric.name if grid.fabric is not None else "fabric"
     memory, compute = f"{name}/{grid.memory.name}", f"{name}/{grid.compute.name}"
     counts = {
         **{f"{memory}/{tensor}/read": n for tensor, n in counters.memory_reads.items()},
         **{f"{memory}/{tensor}/write": n for tensor, n in counters.memory_writes.items()},
-        **{f"{name}/{grid.host.name}/{tensor}/read": n for tensor, n in words.items()},
-        **{f"{name}/{grid.host.name}/{tensor}/write": n for tensor, n in left.items()},
+        **{f"{name}/{grid.host.name}/{tensor}/read": n for tensor, n in entering.items()},
+        **{f"{name}/{grid.host.name}/{tensor}/write": n for tensor, n in leaving.items()},
         f"{name}/{fabric}/None/hop": counters.wavelet_hops,
         f"{compute}/None/compute": counters.maps + counters.labelled.get(COMPUTE, 0),
         f"{compute}/None/add": _added(plan, counters),
