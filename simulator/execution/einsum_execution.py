@@ -14,9 +14,9 @@ from tilewright.mapper.grid.predicted_counts import predict
 from tilewright.mapper.grid.space_time import SpaceTime
 from tilewright.simulator.execution.action_counts import count_actions, run_energies
 from tilewright.simulator.execution.checked_run import CheckedRun, check_counts
-from tilewright.simulator.execution.einsum_data import EinsumData, Floats
 from tilewright.simulator.execution.grid_run import RunRequest, run_by_pattern
 from tilewright.simulator.execution.operands import AnyArray, WrongResult, operand_shape
+from tilewright.simulator.execution.values.einsum_data import EinsumData, Floats
 from tilewright.simulator.fast.fast_machine import run_fast
 from tilewright.simulator.isa.machine_errors import InputDataError
 from tilewright.simulator.known.content_store import NOTHING_KEPT as NO_STORE

@@ -14,7 +14,7 @@ from tilewright.mapper.grid.number_types import number_types
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.formulas.reference import MOST_POINTS, reference_values
 from tilewright.mapper.workload.workload import Workload
-from tilewright.simulator.execution.large_values import MANY_VALUES, draw_many
+from tilewright.simulator.execution.values.large_values import MANY_VALUES, draw_many
 from tilewright.simulator.lowering.number_operations import NUMPY
 
 AnyArray = npt.NDArray[np.generic]

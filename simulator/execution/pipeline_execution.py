@@ -15,7 +15,6 @@ from tilewright.mapper.grid.predicted_counts import predict
 from tilewright.mapper.grid.space_time import SpaceTime
 from tilewright.simulator.execution.action_counts import action_energies, leak_energies
 from tilewright.simulator.execution.checked_run import CheckedRun, check_counts
-from tilewright.simulator.execution.einsum_data import EinsumData, Floats
 from tilewright.simulator.execution.einsum_execution import (
     LARGE_GRID,
     ExecutionSettings,
@@ -24,6 +23,7 @@ from tilewright.simulator.execution.einsum_execution import (
 )
 from tilewright.simulator.execution.exchange import ReadyMemories
 from tilewright.simulator.execution.operands import AnyArray, WrongResult
+from tilewright.simulator.execution.values.einsum_data import EinsumData, Floats
 from tilewright.simulator.fast.fast_machine import run_fast
 from tilewright.simulator.lowering.kernel import COMPUTE
 from tilewright.simulator.lowering.number_operations import NUMPY

@@ -17,10 +17,10 @@ from tilewright.mapper.mapping.mapping import Mapping, Sequential
 from tilewright.mapper.searches.budget import UNLIMITED, Budget
 from tilewright.mapper.workload.errors import InfeasibleMapping, NoFeasibleMapping
 from tilewright.mapper.workload.workload import Workload
-from tilewright.simulator.execution.einsum_data import EinsumData
 from tilewright.simulator.execution.einsum_execution import EinsumExecution, ExecutionSettings
 from tilewright.simulator.execution.execution import Execution, execute, grid_path
 from tilewright.simulator.execution.operands import WrongResult
+from tilewright.simulator.execution.values.einsum_data import EinsumData
 from tilewright.simulator.lowering.addresses import LeftTensors
 from tilewright.simulator.search.candidate_search import CandidateSearch
 from tilewright.simulator.search.candidates.candidate_runs import budget_of_runs

@@ -20,7 +20,6 @@ from tilewright.simulator.execution.action_counts import (
     run_energies,
     total_hops,
 )
-from tilewright.simulator.execution.einsum_data import EinsumData
 from tilewright.simulator.execution.einsum_execution import (
     LARGE_GRID,
     EinsumExecution,
@@ -28,6 +27,7 @@ from tilewright.simulator.execution.einsum_execution import (
     execute_plan,
 )
 from tilewright.simulator.execution.known_cycles import CyclesQuestion, KnownCycles
+from tilewright.simulator.execution.values.einsum_data import EinsumData
 from tilewright.simulator.fast.fast_machine import FastMachine
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.isa.memo import ValueCache

@@ -14,8 +14,8 @@ from tilewright.mapper.mapping.mapping import (
     Storage,
     Temporal,
 )
-from tilewright.simulator.execution.einsum_data import EinsumData
 from tilewright.simulator.execution.execution import Execution, execute
+from tilewright.simulator.execution.values.einsum_data import EinsumData
 
 ELEMENTWISE = pipeline_workload("elementwise", (("m", 6), ("n", 4)), "")
 

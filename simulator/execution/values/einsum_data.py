@@ -26,13 +26,13 @@ from tilewright.mapper.workload.formulas.reference import (
     read_values,
 )
 from tilewright.mapper.workload.workload import Workload
-from tilewright.simulator.execution.large_values import MANY_VALUES, widened
 from tilewright.simulator.execution.operands import (
     AnyArray,
     WrongResult,
     has_values,
     random_operands,
 )
+from tilewright.simulator.execution.values.large_values import MANY_VALUES, widened
 from tilewright.simulator.lowering.elementary import ROUNDINGS
 
 Floats = npt.NDArray[np.float64]

@@ -18,7 +18,7 @@ Floats = npt.NDArray[np.float64]
 MANY_VALUES: Final = 1 << 24
 """Values from which on an array is large."""
 TABLE: Final = 4096
-_HOME: Final = "tilewright.simulator.execution.large_arrays"
+_HOME: Final = "tilewright.simulator.execution.values.large_arrays"
 _SOURCES: Final = tuple(
     f"../engine/{name}.py" for name in ("arithmetic", "jit", "memory_words", "processor_floats")
 )

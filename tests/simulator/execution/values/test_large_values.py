@@ -6,9 +6,9 @@ import pytest
 from tilewright.arch.files.source import load_document
 from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.simulator.execution import einsum_data
-from tilewright.simulator.execution.einsum_data import EinsumData
-from tilewright.simulator.execution.large_values import draw_many, widened
 from tilewright.simulator.execution.operands import WrongResult
+from tilewright.simulator.execution.values.einsum_data import EinsumData
+from tilewright.simulator.execution.values.large_values import draw_many, widened
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32])
