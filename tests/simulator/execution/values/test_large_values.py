@@ -5,8 +5,8 @@ import pytest
 
 from tilewright.arch.files.source import load_document
 from tilewright.mapper.workload.workload_loading import load_workload
-from tilewright.simulator.execution import einsum_data
 from tilewright.simulator.execution.operands import WrongResult
+from tilewright.simulator.execution.values import einsum_data
 from tilewright.simulator.execution.values.einsum_data import EinsumData
 from tilewright.simulator.execution.values.large_values import draw_many, widened
 
