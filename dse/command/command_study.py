@@ -132,7 +132,7 @@ def run_study(  # noqa: PLR0913, PLR0917 (one per option)
     if dry_run:
         from tilewright.dse.query.estimate import estimate
 
-        duration = estimate(spec, workers or _cpus())
+        duration = estimate(spec, workers or _cpus(), say)
         if as_json:
             emit(duration.document())
         else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import inf
+from math import inf, prod
 from typing import TYPE_CHECKING, Any
 
 from tilewright.arch.quantities import label
@@ -12,7 +12,7 @@ from tilewright.dse.models.design_families import DesignFiles, FamilyDesign, Fam
 from tilewright.dse.models.evaluator import DETAILED, Outcome
 from tilewright.dse.models.inputs import architecture, knobs, workload
 from tilewright.dse.report.details import section
-from tilewright.dse.study.design_space import Point
+from tilewright.dse.study.design_space import Point, Space
 from tilewright.dse.study.study import StudyInput
 
 if TYPE_CHECKING:
@@ -75,13 +75,24 @@ class AnalyticalEvaluator:
         arch, work = architecture(self.arch, point), workload(self.workload, point)
         return self._search(arch, work, point)
 
+    def searches(self, space: Space) -> int:
+        """Return how many searches answer all designs of a space; 0 if each has one of its own."""
+        if not self.family:
+            return 0
+        ranges = self._files().range(space.point(space.nth(0)), self.family).ranges()
+        lanes = prod(len(values) for values in ranges.fanouts.values()) if ranges else 1
+        return space.size // prod(len(knob.values) for knob in self.family) * lanes
+
+    def _files(self) -> DesignFiles:
+        options = {"objective": self.objective, **dict(self.options)}
+        return DesignFiles(self.arch, self.workload, options)
+
     def _search(self, arch: Arch, work: Workload, point: Point) -> SearchResult:
         from tilewright.mapper.searches.api import search
 
         options: Any = {"objective": self.objective, **dict(self.options)}
         if self.family:
-            files = DesignFiles(self.arch, self.workload, options)
-            known = FamilyDesign(point, self.family, files).best(arch)
+            known = FamilyDesign(point, self.family, self._files()).best(arch)
             if known is not None:
                 return known
         return search(arch, work, **{**options, **knobs(point, "mapper.")})

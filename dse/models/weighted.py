@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tilewright.arch.errors import TilewrightError
 from tilewright.dse.models.evaluator import Evaluator, Outcome, Proof
 from tilewright.dse.run.pareto import non_dominated
-from tilewright.dse.study.design_space import Point
+from tilewright.dse.study.design_space import Point, Space
 from tilewright.dse.study.study import StudyInput
 
 if TYPE_CHECKING:
@@ -51,6 +51,14 @@ class WeightedEvaluator:
                 return outcome
             outcomes.append(outcome)
         return self._together(outcomes)
+
+    def searches(self, space: Space) -> int:
+        """Return how many searches answer all designs of a space, of the workload with the most.
+
+        0 if each design has searches of its own.
+        """
+        counts = (getattr(model, "searches", lambda _: 0)(space) for model in self.models)
+        return max(counts, default=0)
 
     def _together(self, outcomes: Sequence[Outcome]) -> Outcome:
         gaps = [outcome.gap for outcome in outcomes]

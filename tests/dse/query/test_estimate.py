@@ -54,3 +54,22 @@ def test_what_the_first_design_loads_or_compiles_does_not_count(toy, tmp_path, m
     found = module.estimate(load_study(toy.write_study(tmp_path)), workers=2)
     assert found.sample.seconds < 0.2
     assert not found.is_cut
+
+
+def test_a_search_for_many_designs_counts_for_each_number_of_lanes(finished, tmp_path):
+    """Not the milliseconds of a design that an earlier search has answered."""
+    for name in ("arch.yaml", "work.yaml"):
+        (tmp_path / name).write_text((finished.parent / name).read_text())
+    (tmp_path / "study.yaml").write_text(
+        "name: sweep\narch: {file: arch.yaml}\nworkload: {file: work.yaml}\nmodel: analytical\n"
+        "objectives: [energy, area]\nsearch: {sampler: grid, trials: 32}\nspace:\n"
+        "  arch.Buffer.size: {values: [128, 256, 512, 1024, 1536, 2048, 3072, 4096]}\n"
+        "  arch.variables.Lanes: {values: [2, 4, 8, 16]}\n"
+    )
+    spec = load_study(tmp_path / "study.yaml", {"mapper.fusion": False})
+    found = module.estimate(spec, workers=1)
+    assert found.searches == 4
+    assert found.seconds_known < found.sample.seconds
+    assert found.seconds >= 4 * found.sample.seconds
+    assert "Such searches: 4 at most" in found.text()
+    assert found.document()["searches"] == 4
