@@ -11,7 +11,7 @@ from tilewright.arch.quantities import label
 from tilewright.dse.models.design_families import DesignFiles, FamilyDesign, FamilyKnob
 from tilewright.dse.models.evaluator import DETAILED, Outcome
 from tilewright.dse.models.inputs import architecture, knobs, workload
-from tilewright.dse.report.details import section
+from tilewright.dse.report.details import section, traffic
 from tilewright.dse.study.design_space import Point, Space
 from tilewright.dse.study.study import StudyInput
 
@@ -141,7 +141,8 @@ def _sections(result: SearchResult, work: Workload) -> Iterator[dict[str, Any]]:
             _latency(score, einsum),
             {"mapping": _claim(result), **_usage(score, einsum)},
         )
-        yield {**shown, "traffic": _traffic(score, einsum)}
+        own = {key: joule for key, joule in score.energy_by.items() if key.split("/")[0] == einsum}
+        yield {**shown, "traffic": traffic(own)}
 
 
 def _claim(result: SearchResult) -> str:
@@ -182,18 +183,6 @@ def _energy(score: Score, einsum: str) -> dict[str, float]:
             label = f"{component} (leakage)" if details == ["leak"] else component
             totals[label] = totals.get(label, 0.0) + energy
     return totals
-
-
-def _traffic(score: Score, einsum: str) -> dict[str, float]:
-    """Return an Einsum's energies by memory, action and tensor: `Main: read WU`, `MAC: compute`."""
-    energies: dict[str, float] = {}
-    for key, energy in score.energy_by.items():
-        name, component, *rest = key.split("/")
-        if name == einsum:
-            tensor, action = (rest[0], rest[1]) if len(rest) == 2 else ("None", rest[-1])
-            moved = f"{component}: {action}" + ("" if tensor == "None" else f" {tensor}")
-            energies[moved] = energies.get(moved, 0.0) + energy
-    return energies
 
 
 def _latency(score: Score, einsum: str) -> dict[str, float]:

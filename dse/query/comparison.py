@@ -159,7 +159,7 @@ class DesignDifference:
 
     `trials`: their numbers; `knobs`: label to the two values where they differ; `metrics`: name to
     the two values; `parts`: changes by component; `traffic`: changes by component, tensor and
-    action, where the model is analytical; each from the largest change to the smallest.
+    action, where the model has tensors; each from the largest change to the smallest.
     """
 
     trials: tuple[int, int]
@@ -233,9 +233,9 @@ def diff_trials(
 ) -> DesignDifference:
     """Return what differs between two designs of a run, and which parts of the costs it moves.
 
-    For the traffic of each tensor, designs of an analytical study whose inside is not stored are
-    evaluated again; `note` is told of it. Raises RunError for a trial that does not exist or has
-    no metrics.
+    For the traffic of each tensor, designs of an analytical or simulated study whose inside is not
+    stored are evaluated again; `note` is told of it. Raises RunError for a trial that does not
+    exist or has no metrics.
     """
     pair = (run.trial(first), run.trial(second))
     for trial in pair:
@@ -279,7 +279,7 @@ def _changes(metric: str, before: Mapping[str, float], after: Mapping[str, float
 
 def _traffic(run: RunTrials, pair: tuple[Trial, Trial], note: Note) -> tuple[Change, ...]:
     """Return the changes of energy by component, tensor and action; none where they are unknown."""
-    if run.spec.model != "analytical" or pair[0].point == pair[1].point:
+    if run.spec.model not in ("analytical", "simulated") or pair[0].point == pair[1].point:
         return ()
     weights = {source.name: source.weight for source in run.spec.workloads}
     sides: list[dict[str, float]] = []

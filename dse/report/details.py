@@ -1,10 +1,10 @@
 """What the report shows of one design: plain JSON values, one section per Einsum.
 
 A section: `einsum`; `loop_nest`, the mapping as text, under `text_title` if given; `energy_by`,
-joule by component; `time_by`, in `time_unit`, under `time_title`; `facts`, short statements by
-name; for a layout `pictures`, name -> SVG; and for a simulated design `maps`, name -> {unit,
-values [H][W]}, and `timeline`, {unit, end, lanes_in_all, lanes: [{name, spans: [[start, end, what,
-kind]]}]}.
+joule by component; for the models with tensors `traffic`, joule by component, action and tensor;
+`time_by`, in `time_unit`, under `time_title`; `facts`, short statements by name; for a layout
+`pictures`, name -> SVG; and for a simulated design `maps`, name -> {unit, values [H][W]}, and
+`timeline`, {unit, end, lanes_in_all, lanes: [{name, spans: [[start, end, what, kind]]}]}.
 """
 
 from __future__ import annotations
@@ -58,6 +58,20 @@ def section(
         "time_title": "Time by component, side by side",
         "facts": dict(facts),
     }
+
+
+def traffic(energy_by: Mapping[str, float]) -> dict[str, float]:
+    """Return energies by memory, action and tensor, in joule: `Main: read WU`, `MAC: compute`.
+
+    The keys of `energy_by` are `einsum/component/tensor/action`, or without the tensor.
+    """
+    energies: dict[str, float] = {}
+    for key, energy in energy_by.items():
+        _, component, *rest = key.split("/")
+        tensor, action = (rest[0], rest[1]) if len(rest) == 2 else ("None", rest[-1])
+        moved = f"{component}: {action}" + ("" if tensor == "None" else f" {tensor}")
+        energies[moved] = energies.get(moved, 0.0) + float(energy)
+    return energies
 
 
 def timeline(unit: str, end: float, lanes: Sequence[Lane]) -> dict[str, Any]:

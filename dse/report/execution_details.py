@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright.arch.quantities import quantity
-from tilewright.dse.report.details import LaneSpans, section, timeline
+from tilewright.dse.report.details import LaneSpans, section, timeline, traffic
 from tilewright.mapper.mapping.nest_lines import nest_lines, nest_text
 
 if TYPE_CHECKING:
@@ -58,7 +58,8 @@ def _pipeline_section(run: PipelineExecution) -> dict[str, Any]:
     ]
     states, energy_by = _cycles_by_state(run.trace), by_component(run.energy_by)
     details = section(run.name, "\n\n".join(nests), energy_by, states, facts)
-    return {**details, **_machine_parts(run.trace, run.cycles)}
+    moved = {"traffic": traffic(run.energy_by)}
+    return {**details, **moved, **_machine_parts(run.trace, run.cycles)}
 
 
 def _einsum_section(
@@ -86,7 +87,11 @@ def _einsum_section(
     energy_by = by_component(run.energy_by)
     nest = nest_text(nest_lines(read.mapping.nodes, {run.name: read.einsum.bounds}))
     details = section(run.name, nest, energy_by, _cycles_by_state(run.trace), facts)
-    return {**details, **_machine_parts(run.trace, run.cycles)}
+    moved = traffic(run.energy_by)
+    for done in exchanges:
+        name = f"{done.kind} of {done.exchange.tensor}"
+        moved[name] = moved.get(name, 0.0) + done.energy
+    return {**details, "traffic": moved, **_machine_parts(run.trace, run.cycles)}
 
 
 def program_section(name: str, text: str, result: RunResult) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from tilewright.dse import Execution, load_study, open_run, start_study
+from tilewright.dse.command.shipped import studies_folder
 from tilewright.dse.query.comparison import diff_trials
 from tilewright.dse.query.trial_details import details_of
 
@@ -88,3 +89,21 @@ def test_a_trial_that_does_not_exist(one_best):
 
     with pytest.raises(RunError, match="no trial"):
         details_of(open_run(one_best), 999, "loop_nest")
+
+
+def test_the_traffic_of_an_executed_design_adds_up_to_its_energy(tmp_path):
+    spec = load_study(
+        studies_folder() / "wafer_matvec" / "study.yaml",
+        {"workload.variables": {"SCALE": 64, "TOKENS": 2}, "search.trials": 3, "search.batch": 3},
+    )
+    start_study(spec, tmp_path / "run", Execution())
+    run = open_run(tmp_path / "run")
+    good = [trial for trial in run.where("status == 'feasible'") if trial.same_as is None]
+    assert len(good) >= 2
+    for trial in good:
+        sections = details_of(run, trial.number, "traffic")["sections"]
+        energies = [sum(section["traffic"].values()) for section in sections]
+        assert sum(energies) == pytest.approx(trial.metrics["energy"], rel=1e-9)
+    change = good[1].metrics["energy"] - good[0].metrics["energy"]
+    found = diff_trials(run, good[0].number, good[1].number)
+    assert sum(each.difference for each in found.traffic) == pytest.approx(change, rel=1e-6)
