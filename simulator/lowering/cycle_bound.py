@@ -205,7 +205,8 @@ def _behind_streams(
 ) -> Cycles:
     """Return the least cycles at which elements that take a stream are done: (rows, columns).
 
-    All their work but the receive comes after their first tile, some of it after the last one.
+    All their work but the receive comes after their first tile, some of it after the last one. The
+    tiles of a row or column before theirs pass other elements of it first.
     `places`: rows and columns of the elements. `work`: what each of them does.
     """
     read, (rows, columns) = plan.read, places
@@ -213,8 +214,10 @@ def _behind_streams(
     links = along[0] * rows[:, None] + along[1] * columns[None, :]
     way = way_in(links, profile)
     label, own = f"receive {stream.tensor.name}", word_cycles(stream.values, profile)
-    first = place_in_period(read, stream)[np.ix_(rows, columns)] * stream.values + own
-    last = (stream.periods - 1) * ((stream.tiles - 1) * stream.values + own)
+    passing = passing_cycles(stream.values, profile)
+    before = stream.values if stream.lines == "whole" else passing
+    first = place_in_period(read, stream)[np.ix_(rows, columns)] * before + own
+    last = (stream.periods - 1) * ((stream.tiles - 1) * stream.values + passing)
     behind_first = work.total - work.until.get(label, work.total)
     behind = max(behind_first, last + work.since.get(label, 0.0))
     return np.asarray(first + way + behind)
@@ -267,6 +270,16 @@ def word_cycles(words: int, profile: Profile) -> int:
     """
     rate = profile.cycles_per_wavelet
     return words * rate.numerator // rate.denominator
+
+
+def passing_cycles(words: int, profile: Profile) -> int:
+    """Return the least cycles in which the words of a tile pass the element that takes them.
+
+    An operation may take them more slowly than a link brings them; then those wait that the input
+    queue has no place for, and all that come behind them.
+    """
+    places = max(profile.input_queue_words) + profile.arrival_to_execute_cycles - 1
+    return max(words, word_cycles(max(0, words - places), profile))
 
 
 def way_in(links: L, profile: Profile) -> L:
