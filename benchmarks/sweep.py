@@ -294,9 +294,12 @@ the searches of 6 machines. A further design takes some thousandths
 of a second: the mappings of its Einsums are scored by the model once per front, nodes of the
 architecture that are written alike are read once, and a component is evaluated anew only where its
 node or a variable that it uses is written differently. The ratio varies from run to run:
-three runs beside another process gave 17, 16, 17 for the first space and 19, 19, 19 for the other,
-runs on a machine with four others 16 to 20 and 19 to 22. Ways to do less of it that were tried, and
-not kept:
+runs on a machine with several others gave 14 to 17 for the first space and 17 to 19 for the second.
+The goal of 15 was tried and is not reached for the second: its 12 fronts take 0.33 s each, of which
+0.2 s go through labels in machine code. What was taken out: a sweep of a front has a narrow first
+pass (2 % above the least energy) and then one over all, instead of three that widen; bounds at
+further prices are made without a closure each; counts of a score are split by Einsum once. Ways to
+do less that were tried, and not kept:
 
 - *One Pareto set for all fanouts.* Labels with fewer lanes are hardly ever beaten by those with
   more: for the second space 144 points took 20 to 30 s instead of 12 times 0.7 s (measured once).

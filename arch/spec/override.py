@@ -23,6 +23,7 @@ def override(
     changed in place. Raises SpecError for a name that does not exist.
     """
     editor, changed = _Editor(document), dict(variables)
+    nodes: dict[str, Node] = {}
     for key, value in values.items():
         head, *steps = key.split(".")
         if head == "variables":
@@ -30,7 +31,9 @@ def override(
             continue
         if not head:
             raise SpecError("a key must be Component.field", value=key)
-        node = root.find(head, document.file)
+        if not nodes:
+            nodes = {node.name: node for node in reversed([*root.walk()])}  # the first of a name
+        node = nodes.get(head) or root.find(head, document.file)
         editor.set(node.path, _field_path(document, node, steps, key), value)
     return editor.document(), changed
 

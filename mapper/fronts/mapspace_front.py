@@ -45,7 +45,7 @@ from tilewright.mapper.searches.search_errors import InternalError
 from tilewright.mapper.workload.errors import InfeasibleMapping, MappingError, UnsupportedFeature
 
 SLICES = (0.01, 0.1, 1.0, inf)  # of energy, above the least
-SLICES_OF_SIZES = (0.2, 2.0, inf)  # the same, where few sizes tell bits apart
+SLICES_OF_SIZES = (0.02, inf)  # the same, where few sizes tell bits apart
 MANY_LABELS = 10_000  # made so far: what is left is swept at once
 BATCH = 1000
 BOTH: tuple[Objective, ...] = ("energy", "latency")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from tilewright.arch.components.components import Memory
 from tilewright.arch.flattening.flat import FlatArch
@@ -29,8 +29,9 @@ def priced_score(score: Score, before: Sequence[FlatArch], after: Sequence[FlatA
     """
     energy_by: dict[str, float] = {}
     dynamic_energy = leak_energy = 0.0
+    counts = _counts_of(score)
     for flat in after:
-        dynamic = _dynamic(score, flat)
+        dynamic = _dynamic(counts.get(flat.einsum or "", ()), flat)
         leaking = _leaking(score, flat)
         dynamic_energy += sum(dynamic.values())
         leak = 0.0
@@ -82,14 +83,28 @@ def joined_score(scores: Sequence[Score]) -> Score:
     return replace(joined, energy=joined.dynamic_energy + joined.leak_energy)
 
 
-def _dynamic(score: Score, flat: FlatArch) -> dict[str, float]:
-    energies = {(c.name, a.name): a.energy for c in flat.components for a in c.actions}
-    energy_by: dict[str, float] = {}
+class _ActionCount(NamedTuple):
+    """How often (`times`) an action is done; `key`: of the score; `place`: (component, action)."""
+
+    key: str
+    place: tuple[str, str]
+    times: float
+
+
+def _counts_of(score: Score) -> dict[str, list[_ActionCount]]:
+    """Return the counts of each Einsum that are not zero, in the order of the score."""
+    counts: dict[str, list[_ActionCount]] = {}
     for key, count in score.actions.items():
-        einsum, component, _, action = key.split("/")
-        if einsum == flat.einsum and count:
-            energy_by[key] = float(count) * energies.get((component, action), 0.0)
-    return energy_by
+        if count:
+            einsum, component, _, action = key.split("/")
+            of_einsum = counts.setdefault(einsum, [])
+            of_einsum.append(_ActionCount(key, (component, action), float(count)))
+    return counts
+
+
+def _dynamic(counts: Sequence[_ActionCount], flat: FlatArch) -> dict[str, float]:
+    energies = {(c.name, a.name): a.energy for c in flat.components for a in c.actions}
+    return {key: times * energies.get(place, 0.0) for key, place, times in counts}
 
 
 def _leaking(score: Score, flat: FlatArch) -> dict[str, float]:

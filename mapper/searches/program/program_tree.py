@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -151,8 +150,8 @@ class BoundedTree:
             return self
         bounds = tuple(
             NodeBounds(
-                replace(first.before, further=_at_prices([each.before for each in others], parts)),
-                replace(first.after, further=_at_prices([each.after for each in others], parts)),
+                _with_further(first.before, _AtPrices([each.before for each in others], parts)),
+                _with_further(first.after, _AtPrices([each.after for each in others], parts)),
             )
             for first, *others in zip(self.bounds, *dearer, strict=True)
         )
@@ -215,21 +214,29 @@ def least_energies(
     return [NodeEnergies(node.before.energy, node.after.energy) for node in bounds]
 
 
-def _at_prices(base: Sequence[Floats], parts: Sequence[Sequence[int]]) -> Callable[[], Floats]:
-    """Return a function that gives the bounds at all further prices, computed when first called.
+class _AtPrices:
+    """The bounds at all further prices, shape (prices, states), computed when first asked for.
 
     `base`: bounds at some prices, shape (states,) each; `parts`: for each further price the numbers
-    of those of which the greatest counts. The result has shape (prices, states).
+    of those of which the greatest counts. There is one for each node: it is cheap to make.
     """
 
-    @cache
-    def rows() -> Floats:
-        further = np.empty((len(parts), len(base[0])))
-        for row, several in zip(further, parts, strict=True):
-            np.maximum.reduce([base[part] for part in several], out=row)
-        return further
+    __slots__ = ("_base", "_parts", "_rows")
 
-    return rows
+    def __init__(self, base: Sequence[Floats], parts: Sequence[Sequence[int]]) -> None:
+        self._base, self._parts = base, parts
+        self._rows: Floats | None = None
+
+    def __call__(self) -> Floats:
+        if self._rows is None:
+            self._rows = np.empty((len(self._parts), len(self._base[0])))
+            for row, several in zip(self._rows, self._parts, strict=True):
+                np.maximum.reduce([self._base[part] for part in several], out=row)
+        return self._rows
+
+
+def _with_further(cost: RemainingCost, further: _AtPrices) -> RemainingCost:
+    return RemainingCost(cost.energy, cost.lanes, cost.latency, cost.carried, further)
 
 
 def bounds_of_node(
