@@ -83,14 +83,14 @@ class BlockedMatmulEvaluator:
 
 
 @dataclass(frozen=True, slots=True)
-class _Run:
+class _EinsumTime:
     name: str
     matmul: BlockedMatmul
     packed: PackedMemory
     time: BlockedMatmulTime
 
 
-def _run(einsum: Einsum, choices: Mapping[str, str | int], machine: LayoutMachine) -> _Run:
+def _run(einsum: Einsum, choices: Mapping[str, str | int], machine: LayoutMachine) -> _EinsumTime:
     from tilewright.arch.number_format import number_format
     from tilewright.mapper.layout.costs.blocked_matmul import BlockedMatmul
     from tilewright.mapper.layout.costs.blocked_matmul_time import blocked_matmul_time
@@ -112,14 +112,14 @@ def _run(einsum: Einsum, choices: Mapping[str, str | int], machine: LayoutMachin
     time = blocked_matmul_time(matmul, machine)
     for rule in matmul.broken_rules(machine):
         raise InfeasibleMapping(f"{rule.rule}: {rule.what}", instead=rule.instead or None)
-    return _Run(einsum.name, matmul, matmul.packed(machine), time)
+    return _EinsumTime(einsum.name, matmul, matmul.packed(machine), time)
 
 
 def _ideal_cycles(matmul: BlockedMatmul) -> float:
     return matmul.m * matmul.k * matmul.n / (128 * 128)
 
 
-def _section(run: _Run) -> dict[str, Any]:
+def _section(run: _EinsumTime) -> dict[str, Any]:
     from tilewright.mapper.layout.packing.memory_picture import memory_picture
 
     matmul, time = run.matmul, run.time

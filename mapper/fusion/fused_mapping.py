@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 from tilewright.mapper.fusion.boundary.rank_names import LoopName
 from tilewright.mapper.fusion.pmappings.backpointers import Backpointers
+from tilewright.mapper.fusion.pmappings.pmapping_records import PmappingSource
 from tilewright.mapper.fusion.pmappings.pmapping_table import ChosenPmapping, PmappingTable
-from tilewright.mapper.fusion.pmappings.pmappings import PmappingSource
-from tilewright.mapper.fusion.pmappings.shared_spatial import lane_stride
-from tilewright.mapper.fusion.pmappings.shared_tolls import toll_passages
+from tilewright.mapper.fusion.pmappings.shared.shared_spatial import lane_stride
+from tilewright.mapper.fusion.pmappings.shared.shared_tolls import toll_passages
 from tilewright.mapper.mapping.mapping import (
     Compute,
     Node,

@@ -25,7 +25,7 @@ from tilewright.mapper.fusion.copies.fused_copies import CopySolver
 from tilewright.mapper.fusion.fused_einsum import fused_einsum, refuse_unkept_tensors
 from tilewright.mapper.fusion.fused_problem import EinsumEntry, FusedProblem, ValueFunction
 from tilewright.mapper.fusion.pmappings.pmapping_cache import PmappingCache
-from tilewright.mapper.fusion.pmappings.shared_tolls import tolls_in
+from tilewright.mapper.fusion.pmappings.shared.shared_tolls import tolls_in
 from tilewright.mapper.model.conventions import conventions_called
 from tilewright.mapper.searches.request import Request
 from tilewright.mapper.workload.errors import UnsupportedFeature

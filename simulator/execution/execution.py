@@ -175,14 +175,14 @@ def execute(
     programs = [[reads[name] for name in group.mappings] for group in groups]
     persistent = persistent_places(programs, settings, bank_offsets(workload))
     exchange = Exchange(workload, staying, settings, persistent)
-    run = _Run(reads, settings, given, values, exchange)
+    run = _WorkloadRun(reads, settings, given, values, exchange)
     for group in groups:
         run.take(group)
     return Execution(tuple(run.einsums), tuple(run.exchanges), values, tuple(run.pipelines))
 
 
 @dataclass(slots=True)
-class _Run:
+class _WorkloadRun:
     """The programs of a workload that have run so far; `take` runs those of the next Einsums.
 
     `reads`: by Einsum, its mapping on the grid; `given`: tensors that were given or drawn;

@@ -363,7 +363,7 @@ def _axes_end(
     done, has_sum = ready, False
     for axis in sums.axes:
         begun = dict(zip(places[axis], done.T if axis == "X" else done, strict=True))
-        line = _Line(begun, set(begun) if has_sum else set(), np.maximum)
+        line = _LineSums(begun, set(begun) if has_sum else set(), np.maximum)
         for phase in sums.along(axis):
             line.add_up(phase.chains, operation, profile)
         ended = np.stack([line.done[head] for head in heads[axis]])
@@ -395,7 +395,7 @@ def line_costs(profile: Profile) -> LineCosts:
 
 
 @dataclass(slots=True)
-class _Line:
+class _LineSums:
     """The elements of a line, which add up tiles in chains.
 
     `done`: by position, the cycle at which the last word of the last operation has left; an array
@@ -439,7 +439,8 @@ def sums_cycles(
         return operation + (prod(groups) - 1) * (_hop(profile) + profile.hop_cycles)
     done, received = 0.0, False
     for group in groups if scheme.order == "x_first" else reversed(groups):
-        line = _Line(dict.fromkeys(range(group), done), set(range(group)) if received else set())
+        places = range(group)
+        line = _LineSums(dict.fromkeys(places, done), set(places) if received else set())
         for chains in line_chains(group, scheme.line, words):
             line.add_up(chains, operation, profile)
         done, received = float(line.done[group - 1]), received or group > 1

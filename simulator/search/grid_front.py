@@ -80,7 +80,7 @@ class GridFront:
     seconds: float
 
 
-class _FrontPoint(NamedTuple):
+class _ExecutedPoint(NamedTuple):
     """A candidate that ran without values: its metrics, and its cycles."""
 
     values: Values
@@ -170,7 +170,7 @@ class _FrontWalk:
         self.candidates, self.metrics = candidates, metrics
         self.bounds = _FrontBounds(candidates, metrics)
         self.reasons = Counter(candidates.infeasible)
-        self.points: list[_FrontPoint] = []
+        self.points: list[_ExecutedPoint] = []
         self.executed = self.excluded = 0
         bounded = ((self.bounds.of_family(family), family.family) for family in candidates.families)
         self.heap = FamilyHeap(candidates, self.bounds, bounded)
@@ -217,9 +217,9 @@ class _FrontWalk:
         exact = {"latency": latency, "energy": float(sum(energies.values())), "usage": 16.0 * words}
         values = tuple(exact[name] for name in self.metrics)
         assert all(b <= v * ROUNDING for b, v in zip(bounds, values, strict=True)), choice
-        self._add(_FrontPoint(values, choice, cycles))
+        self._add(_ExecutedPoint(values, choice, cycles))
 
-    def on_numbers(self, point: _FrontPoint) -> EinsumExecution:
+    def on_numbers(self, point: _ExecutedPoint) -> EinsumExecution:
         """Run a point of the set on numbers; it must give the same metrics."""
         run = self.candidates.execute(point.choice)
         reached = metrics_of(run, self.metrics)
@@ -231,7 +231,7 @@ class _FrontWalk:
             all(v <= b for v, b in zip(point.values, bounds, strict=True)) for point in self.points
         )
 
-    def _add(self, point: _FrontPoint) -> None:
+    def _add(self, point: _ExecutedPoint) -> None:
         if self._is_beaten(point.values):
             return
         kept = (

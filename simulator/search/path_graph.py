@@ -83,7 +83,7 @@ class PathGraph:
         self._moves = _Numbered[Move]()
         self._numbers: dict[tuple[int, Contents], int] = {}
         self._states: list[tuple[int, Contents]] = []
-        self._steps: dict[int, _Steps] = {}
+        self._steps: dict[int, _StepTable] = {}
 
     def best_path(
         self, which: Which, behind: Sequence[float], *, reshards: bool, limit: float = inf
@@ -140,7 +140,7 @@ class PathGraph:
             self._states.append(key)
         return self._numbers[key]
 
-    def _steps_from(self, state: int) -> _Steps:
+    def _steps_from(self, state: int) -> _StepTable:
         """Return the steps of a state; known from the second time on."""
         if state not in self._steps:
             number, contents = self._states[state]
@@ -149,7 +149,7 @@ class PathGraph:
             moves = np.full((len(steps), most), NO_ITEM)
             for row, step in enumerate(steps):
                 moves[row, : len(step.moves)] = [self._moves.number(move) for move in step.moves]
-            self._steps[state] = _Steps(
+            self._steps[state] = _StepTable(
                 steps,
                 np.array([self._searches.number(step.search) for step in steps], dtype=np.int64),
                 moves,
@@ -163,7 +163,7 @@ NO_ITEM = -1
 
 
 @dataclass(frozen=True)
-class _Steps:
+class _StepTable:
     """The steps of a state, one a row: numbers of the search, of the moves, of the next state."""
 
     steps: Sequence[OptionStep]

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeGuard
 from tilewright.arch.components.components import Component
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.mapper.fusion.fused_mapping import Branch, UpperHolder
-from tilewright.mapper.fusion.pmappings.shared_spatial import behind_network
+from tilewright.mapper.fusion.pmappings.shared.shared_spatial import behind_network
 from tilewright.mapper.mapping.mapping import Mapping as LoopNest
 from tilewright.mapper.mapping.mapping import Node, Spatial, Storage, Temporal, Toll
 

@@ -30,8 +30,8 @@ from tilewright.mapper.fusion.boundary.shared_tiles import (
 )
 from tilewright.mapper.fusion.boundary.tile_size import Extent, extent_of
 from tilewright.mapper.fusion.copies.fused_copies import CopyTable
+from tilewright.mapper.fusion.pmappings.pmapping_records import ContestedTensor
 from tilewright.mapper.fusion.pmappings.pmapping_table import PmappingGroup, PmappingTable
-from tilewright.mapper.fusion.pmappings.pmappings import HeldTensor
 from tilewright.mapper.searches.exact.kernels import Floats, Ints
 from tilewright.mapper.workload.errors import UnsupportedFeature
 
@@ -262,7 +262,7 @@ class JoinStep:
         places = (place for place in self.contested_extents if place not in on_chip)
         return {place: self._held_tile(place, held_tensors.get(place)) for place in places}
 
-    def _held_tile(self, place: TensorPlace, tensor: HeldTensor | None) -> HeldTile:
+    def _held_tile(self, place: TensorPlace, tensor: ContestedTensor | None) -> HeldTile:
         """Return what is held of one contested tensor; `tensor`: None if it is not held."""
         extent = self.contested_extents[place]
         if tensor is None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from tilewright.arch.components.components import Memory
 from tilewright.mapper.fusion.pmappings.fused_templates import FusedTemplate
-from tilewright.mapper.fusion.pmappings.shared_spatial import (
+from tilewright.mapper.fusion.pmappings.shared.shared_spatial import (
     SharedSpatialLoop,
     fixed_spatial_loops,
     gap_above_lanes,
@@ -24,8 +24,7 @@ from tilewright.mapper.fusion.pmappings.shared_spatial import (
 )
 from tilewright.mapper.mapspace.point_capacity import reserved_bits
 from tilewright.mapper.searches.exact.kernels import Floats
-from tilewright.mapper.searches.exact.label_fields import LabelFields
-from tilewright.mapper.searches.exact.label_tables import field_factors
+from tilewright.mapper.searches.exact.label_fields import LabelFields, field_factors
 from tilewright.mapper.searches.program.charge_sites import ChargeLocator, ChargeSite, CostTerm
 from tilewright.mapper.searches.program.deferred_costs import (
     DeferredCost,

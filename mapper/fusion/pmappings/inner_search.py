@@ -15,17 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tilewright.mapper.fusion.pmappings.inner_programs import InnerProgram
-from tilewright.mapper.fusion.pmappings.shared_spatial import lane_stride
+from tilewright.mapper.fusion.pmappings.shared.shared_spatial import lane_stride
 from tilewright.mapper.searches.budget import GROWTH, Budget
 from tilewright.mapper.searches.exact.kernels import ENERGY, LATENCY, Floats, Ints
 from tilewright.mapper.searches.exact.label_metrics import LabelMetrics
-from tilewright.mapper.searches.exact.label_tables import (
-    LabelEngine,
-    LabelTable,
-    RemainingCost,
-    StepBounds,
+from tilewright.mapper.searches.exact.label_tables import LabelEngine, LabelTable
+from tilewright.mapper.searches.exact.remaining.remaining_cost import RemainingCost, StepBounds
+from tilewright.mapper.searches.exact.remaining.remaining_latency import (
+    FieldAmount,
+    remaining_at_arrival,
 )
-from tilewright.mapper.searches.exact.remaining_latency import FieldAmount, remaining_at_arrival
 from tilewright.mapper.searches.program.charge_sites import CostTerm
 from tilewright.mapper.searches.program.program import ProgramStep, TemplateProgram
 from tilewright.mapper.searches.program.program_tree import (

@@ -17,14 +17,14 @@ from tilewright.arch.components.components import Memory
 from tilewright.mapper.fusion.boundary.exchanged_tensors import TensorPlace
 from tilewright.mapper.fusion.boundary.rank_names import LoopName
 from tilewright.mapper.fusion.pmappings.backpointers import Backpointers
-from tilewright.mapper.fusion.pmappings.pmappings import (
-    HeldTensor,
+from tilewright.mapper.fusion.pmappings.pmapping_records import (
+    ContestedTensor,
     NumberedCompatibility,
     PmappingBlock,
     PmappingSource,
 )
 from tilewright.mapper.fusion.pmappings.region import with_tiles
-from tilewright.mapper.fusion.pmappings.shared_spatial import lane_stride, tiles_below
+from tilewright.mapper.fusion.pmappings.shared.shared_spatial import lane_stride, tiles_below
 from tilewright.mapper.fusion.pmappings.tile_reservations import tiles_above
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.exact.kernels import Floats, Ints
@@ -53,7 +53,7 @@ class PmappingGroup:
 
     loops: tuple[LoopName, ...]
     depths: tuple[int, ...]
-    held_tensors: tuple[HeldTensor, ...]
+    held_tensors: tuple[ContestedTensor, ...]
     tiles: Ints
     sizes: Floats
     start: Ints

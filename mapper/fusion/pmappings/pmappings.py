@@ -11,7 +11,6 @@ the variables of the loops above it (theory/fusion.md §2).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass
 from itertools import product
 from math import inf
 from typing import NamedTuple
@@ -25,6 +24,13 @@ from tilewright.mapper.fusion.join.group_pareto import pareto
 from tilewright.mapper.fusion.pmappings.fused_templates import FusedTemplate
 from tilewright.mapper.fusion.pmappings.inner_programs import InnerProgram
 from tilewright.mapper.fusion.pmappings.inner_search import RegionRules, SolvedProgram, tile_bits
+from tilewright.mapper.fusion.pmappings.pmapping_records import (
+    ContestedTensor,
+    NumberedCompatibility,
+    PmappingBlock,
+    PmappingSource,
+    sorted_compatibilities,
+)
 from tilewright.mapper.fusion.pmappings.region import (
     AlikePrograms,
     FusedLoops,
@@ -33,13 +39,11 @@ from tilewright.mapper.fusion.pmappings.region import (
     loop_chains,
     loop_orders,
 )
-from tilewright.mapper.fusion.pmappings.shared_spatial import (
-    SharedSpatialLoop,
+from tilewright.mapper.fusion.pmappings.shared.shared_spatial import (
     gap_above_lanes,
     gap_below_lanes,
     with_spatial_loops,
 )
-from tilewright.mapper.fusion.pmappings.shared_tolls import TollPassage
 from tilewright.mapper.fusion.pmappings.tile_reservations import (
     LoopOrder,
     OrdersByReservation,
@@ -51,99 +55,6 @@ from tilewright.mapper.searches.exact.label_metrics import LabelMetrics
 from tilewright.mapper.searches.exact.label_tables import LabelEngine
 from tilewright.mapper.searches.program.charge_sites import CostTerm
 from tilewright.mapper.templates.placement import Holder
-
-
-class HeldTensor(NamedTuple):
-    """Contested tensor that an Einsum holds above its innermost fused loop.
-
-    Contested: another Einsum that shares these loops may hold it, too, without exchanging it.
-    `place`: the tensor and the memory (or a Toll it passes). `holder_depth`, `tile_depth`: numbers
-    of fused loops above its holder and above its tile, which may shrink with loops below the
-    holder.
-    """
-
-    place: TensorPlace
-    holder_depth: int
-    tile_depth: int
-
-
-@dataclass(frozen=True, slots=True)
-class PmappingSource:
-    """Say where pmappings come from: a search below the region, and fused loops placed above.
-
-    The region: the holders below the outermost memory, down to the lowest that backs a tensor on
-    chip. `inner_program`: the search. `number`: its number among those of the Einsum. `loops`: the
-    temporal fused loops, by the gaps of the region in which they stand.
-    """
-
-    inner_program: InnerProgram
-    number: int
-    loops: FusedLoops
-
-    def holder_depth(self, place: int) -> int:
-        """Return the number of fused loops, temporal and spatial, above a holder of the region.
-
-        The region: the holders below the outermost memory, down to the lowest that backs a tensor
-        on chip. `place`: number of the holder there, from the outermost in.
-        """
-        n_spatial = len(self.inner_program.spatial_loops_above(place))
-        return n_spatial + self._loops_down_to(gap_below_lanes(place))
-
-    def toll_depth(self, passage: TollPassage) -> int:
-        """Return the number of fused loops, temporal and spatial, above a Toll of the region.
-
-        A Toll charges what passes it. `passage`: where it stands.
-        """
-        if passage.lanes_above is None:
-            return self.holder_depth(passage.region_place)
-        return passage.lanes_above + self._loops_down_to(gap_above_lanes(passage.region_place))
-
-    @property
-    def loops_above_lanes(self) -> list[int]:
-        """Number of temporal fused loops above each spatial one, outermost first.
-
-        Fused loops are those above the lowest tensor exchanged on chip, which other Einsums may
-        share.
-        """
-        spatial = self.inner_program.spatial_loops
-        return [self._loops_down_to(gap_above_lanes(loop.region_place)) for loop in spatial]
-
-    def _loops_down_to(self, gap: int) -> int:
-        return sum(loop.gap <= gap for loop in self.loops)
-
-
-@dataclass(frozen=True, slots=True)
-class NumberedCompatibility:
-    """Fused loops and places of tensors on chip, without tile shapes, with variables as numbers.
-
-    Fused loops are those that an Einsum may share with others. That is what other Einsums must
-    agree about, before names are given. `order`: (number of the variable, tile) of the loops,
-    outermost first; the numbers -1, -2, … stand for the entries of `spatial_loops`, and tile 0 for
-    a tile that differs by tile shape. `depths`: ((tensor, memory), number of loops above) of
-    exchanged tensors on chip. `held_tensors`: contested tensors (held by other Einsums in the same
-    loops, too) that are held, or pass a Toll, above the innermost loop. `spatial_loops`: the
-    spatial ones of the loops.
-    """
-
-    order: LoopOrder
-    depths: tuple[tuple[TensorPlace, int], ...]
-    held_tensors: tuple[HeldTensor, ...]
-    spatial_loops: tuple[SharedSpatialLoop, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class PmappingBlock:
-    """Arrays of the pmappings that agree in fused loops and tensors on chip but for tile shapes.
-
-    One row per pmapping. `states`: number of the tile shape below the fused loops, all lanes
-    together. `values`: energy in joule, latency in second, bits in use of the counted memories,
-    then per exchange memory the bits reserved above loop 1, …, above loop n, and in all. `origins`:
-    (number of the source, number of the label in its program).
-    """
-
-    states: Ints
-    values: Floats
-    origins: Ints
 
 
 class _LoopPlacement(NamedTuple):
@@ -386,19 +297,19 @@ class PmappingMaker:
         orders = (with_spatial_loops(order, loops_above_lanes) for order in temporal)
         return region.region.orders_by_reservation(placement.depths, orders)
 
-    def _held_in_tolls(self, placement: _LoopPlacement, lowest: int) -> Iterator[HeldTensor]:
+    def _held_in_tolls(self, placement: _LoopPlacement, lowest: int) -> Iterator[ContestedTensor]:
         """Yield the contested tensors that pass a Toll above the innermost of `lowest` loops."""
         for passage in placement.region.toll_passages:
             depth, toll = placement.source.toll_depth(passage), passage.toll
             if depth < lowest and toll.tensor in self._rules.contested:
-                yield HeldTensor(TensorPlace(toll.tensor, toll.component), depth, depth)
+                yield ContestedTensor(TensorPlace(toll.tensor, toll.component), depth, depth)
 
     def _held_by_holders(
         self,
         placement: _LoopPlacement,
         depths: Sequence[int],
         reservations: Sequence[TileReservation],
-    ) -> Iterator[HeldTensor]:
+    ) -> Iterator[ContestedTensor]:
         """Yield the contested tensors that the region holds above the innermost loop.
 
         `depths`: fused loops above each holder. `reservations`: the tile that each reserves.
@@ -409,7 +320,7 @@ class PmappingMaker:
             if contested and not holder.backing and depth < depths[-1]:
                 tracked = holder.tensor in self._rules.tracked_tiles
                 tile_depth = reservation.loops_above if tracked else depth
-                yield HeldTensor(_place_of(holder), depth, tile_depth)
+                yield ContestedTensor(_place_of(holder), depth, tile_depth)
 
     def _fitting_block(
         self,
@@ -558,7 +469,7 @@ def _is_exchanged(template: FusedTemplate, place: int, holder: Holder) -> bool:
 def _compatibilities(
     region: RegionStates,
     depths: Sequence[int],
-    held_tensors: Sequence[HeldTensor],
+    held_tensors: Sequence[ContestedTensor],
     orders: Iterable[LoopOrder],
 ) -> Iterator[NumberedCompatibility]:
     """Yield one compatibility per order of the fused loops.
@@ -572,17 +483,6 @@ def _compatibilities(
     spatial = tuple(loop._replace(region_place=0) for loop in inner.spatial_loops)
     for order in orders:
         yield NumberedCompatibility(order, on_chip, tuple(sorted(held_tensors)), spatial)
-
-
-def sorted_compatibilities(
-    pieces: Mapping[NumberedCompatibility, list[PmappingBlock]],
-) -> list[tuple[NumberedCompatibility, list[PmappingBlock]]]:
-    """Return the (key, value) pairs of a mapping sorted by key, so that results are reproducible.
-
-    The keys are fused loops with tensors on chip; the values are blocks of pmappings that have
-    them.
-    """
-    return sorted(pieces.items(), key=lambda item: astuple(item[0]))
 
 
 def _undominated_block(blocks: Sequence[PmappingBlock], programs: Ints) -> PmappingBlock:

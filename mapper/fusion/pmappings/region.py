@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 from tilewright.mapper.fusion.pmappings.fused_templates import FusedTemplate, tile_shape_places
 from tilewright.mapper.fusion.pmappings.inner_programs import InnerProgram
 from tilewright.mapper.fusion.pmappings.inner_search import RegionRules, SolvedProgram
-from tilewright.mapper.fusion.pmappings.shared_spatial import (
+from tilewright.mapper.fusion.pmappings.shared.shared_spatial import (
     gap_above_lanes,
     gap_below_lanes,
     lane_stride,
 )
-from tilewright.mapper.fusion.pmappings.shared_tolls import (
+from tilewright.mapper.fusion.pmappings.shared.shared_tolls import (
     TollPassage,
     toll_passages,
     tolls_above,

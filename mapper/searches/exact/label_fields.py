@@ -5,8 +5,10 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from math import inf
+from math import inf, prod
 from typing import NamedTuple
+
+import numpy as np
 
 from tilewright.arch.components.components import (
     Component,
@@ -16,8 +18,10 @@ from tilewright.arch.components.components import (
     Network,
 )
 from tilewright.arch.flattening.latency import LinearLatency
+from tilewright.mapper.searches.exact.kernels import Floats
 from tilewright.mapper.searches.program.rates import RateTable
 from tilewright.mapper.templates.problem import Problem
+from tilewright.mapper.templates.spatial_choices import SpatialLoops
 
 Gate = tuple[str, str, int]  # component, dimension, places along it (0: each lane by itself)
 TimedAction = tuple[int, str]  # level of a component, action
@@ -306,3 +310,31 @@ def _changes_latency(component: Component, rule: LatencyRule, action: str) -> bo
             if rule({**calls, action: calls[action] * factor}) != base:
                 return True
     return False
+
+
+def field_factors(problem: Problem, fields: LabelFields, loops: SpatialLoops) -> Floats:
+    """Return what each choice of lanes multiplies each column of a label by.
+
+    Shape (choices, fields). `loops`: one spatial dimension with its choices. Lanes in use grow by
+    the lanes; costs that count the busiest of several instances shrink by them. A label is the
+    tuple of costs of a partial mapping.
+    """
+    lanes = np.array([float(prod(choice)) for choice in loops.choices])
+    factors = np.ones((len(lanes), fields.width))
+    factors[:, fields.lanes] = lanes
+    level = problem.level(loops.component)
+    dims = problem.components[level].spatial
+    fanout = next(dim.fanout for dim in dims if dim.name == loops.name)
+    for (component, name, places), column in fields.gates.items():
+        if (component, name) == (loops.component, loops.name):
+            factors[:, column] = np.ceil(lanes * places / fanout) if places else lanes
+    for column in _columns_divided_by_lanes(problem, fields, level):
+        factors[:, column] = 1.0 / lanes
+    return factors
+
+
+def _columns_divided_by_lanes(problem: Problem, fields: LabelFields, level: int) -> Iterator[int]:
+    """Yield the columns of the busiest of several instances, divided by lanes at `level`."""
+    yield from (column for (there, _), column in fields.calls.items() if there >= level)
+    if problem.conventions.links_carry_all_rounds:
+        yield from (column for (there, _), column in fields.links.items() if there > level)

@@ -8,7 +8,7 @@ cannot meet the limits with the least remaining cost are pruned.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf, prod
 from typing import NamedTuple
@@ -18,12 +18,6 @@ import numpy as np
 
 from tilewright.mapper.mapspace.lattice import Lattice, LatticeAxis
 from tilewright.mapper.searches.exact import kernels
-from tilewright.mapper.searches.exact.carried_energy import (
-    NOTHING_CARRIED,
-    CarriedEnergy,
-    FactorRange,
-    join_carried,
-)
 from tilewright.mapper.searches.exact.kernels import (
     AxisRange,
     ChargeArrays,
@@ -36,9 +30,18 @@ from tilewright.mapper.searches.exact.label_fields import (
     ONE_DESIGN,
     DesignFamily,
     LabelFields,
+    field_factors,
 )
-from tilewright.mapper.searches.exact.remaining_latency import (
-    UNTIMED,
+from tilewright.mapper.searches.exact.remaining.carried_energy import (
+    CarriedEnergy,
+    FactorRange,
+)
+from tilewright.mapper.searches.exact.remaining.remaining_cost import (
+    RemainingCost,
+    StepBounds,
+    least_remaining,
+)
+from tilewright.mapper.searches.exact.remaining.remaining_latency import (
     FieldAmount,
     RemainingLatency,
     least_latencies,
@@ -84,53 +87,6 @@ class LabelTable:
     start: Ints
     label: Floats
     origin: Ints
-
-
-@dataclass(frozen=True, slots=True)
-class RemainingCost:
-    """Lower bounds of what any mapping still adds above a step, for each tile (state).
-
-    `energy`, shape (states,): least joules; inf: the tile cannot grow to the whole iteration space.
-    `lanes`, shape (states,): most lanes still to come. `latency`: least seconds per component, if
-    they count. `carried`: what the joules that labels carry are still multiplied by. `further`:
-    gives least joules, shape (prices, states), at further prices, if labels count these. A lane is
-    one instance along a dimension of a fanout.
-    """
-
-    energy: Floats
-    lanes: Floats
-    latency: RemainingLatency = UNTIMED
-    carried: CarriedEnergy = NOTHING_CARRIED
-    further: Callable[[], Floats] | None = None
-
-    def with_latency(self, latency: RemainingLatency) -> RemainingCost:
-        """Return the same bounds with others of the latency."""
-        return RemainingCost(self.energy, self.lanes, latency, self.carried)
-
-    def pruning_arrays(self, limits: Floats) -> PruningArrays:
-        """Return these bounds as the arrays by which the compiled steps drop labels.
-
-        `limits`: kind of objective, its limit and the like (table in kernels.py). A label is the
-        tuple of costs of a partial mapping.
-        """
-        latency = self.latency
-        known = (self.energy, self.lanes, limits, latency.seconds, latency.terms, self.carried.rows)
-        if self.further is None:
-            return PruningArrays(*known)
-        return PruningArrays(*known, self.further())
-
-
-class StepBounds(NamedTuple):
-    """What a step needs to drop labels that cannot lead below a limit.
-
-    `before`, `after`: lower bounds of the cost still to come, below and above the step; `limits`:
-    kind of objective, its limit and the like, shape (8,) or longer (table in kernels.py). A label
-    is the tuple of costs of a partial mapping.
-    """
-
-    before: RemainingCost
-    after: RemainingCost
-    limits: Floats
 
 
 class _Charge(NamedTuple):
@@ -515,34 +471,6 @@ class LabelEngine:
         return self._below[key]
 
 
-def field_factors(problem: Problem, fields: LabelFields, loops: SpatialLoops) -> Floats:
-    """Return what each choice of lanes multiplies each column of a label by.
-
-    Shape (choices, fields). `loops`: one spatial dimension with its choices. Lanes in use grow by
-    the lanes; costs that count the busiest of several instances shrink by them. A label is the
-    tuple of costs of a partial mapping.
-    """
-    lanes = np.array([float(prod(choice)) for choice in loops.choices])
-    factors = np.ones((len(lanes), fields.width))
-    factors[:, fields.lanes] = lanes
-    own_level = problem.level(loops.component)
-    dims = problem.components[own_level].spatial
-    fanout = next(dim.fanout for dim in dims if dim.name == loops.name)
-    for (component, name, places), field in fields.gates.items():
-        if (component, name) == (loops.component, loops.name):
-            factors[:, field] = np.ceil(lanes * places / fanout) if places else lanes
-    for field in _fields_divided_by_lanes(problem, fields, own_level):
-        factors[:, field] = 1.0 / lanes
-    return factors
-
-
-def _fields_divided_by_lanes(problem: Problem, fields: LabelFields, level: int) -> Iterator[int]:
-    """Yield the fields of the busiest of several instances, divided by lanes at `level`."""
-    yield from (field for (own_level, _), field in fields.calls.items() if own_level >= level)
-    if problem.conventions.links_carry_all_rounds:
-        yield from (field for (own_level, _), field in fields.links.items() if own_level > level)
-
-
 def _paid(step: PaymentStep, table: LabelTable, nd: int) -> LabelTable:
     """Pay carried costs; drop labels above a capacity, or dominated in their first `nd` fields."""
     label = table.label.copy()
@@ -583,18 +511,3 @@ def _composed(first: Ints, second: Ints) -> Ints:
     origin = first[second[:, 0]]
     origin[:, 1] = 0
     return origin
-
-
-def least_remaining(alternatives: list[RemainingCost]) -> RemainingCost:
-    """Return, tile by tile, the least cost still to come over several ways to go on.
-
-    Least joules and seconds, most lanes (instances of fanouts). `alternatives`: at least one.
-    """
-    if len(alternatives) == 1:
-        return alternatives[0]
-    energy, lanes = alternatives[0].energy, alternatives[0].lanes
-    for each in alternatives[1:]:  # few: a stack of arrays takes longer
-        energy = np.minimum(energy, each.energy)
-        lanes = lanes if each.lanes is lanes else np.maximum(lanes, each.lanes)
-    latency = least_latencies([each.latency for each in alternatives])
-    return RemainingCost(energy, lanes, latency, join_carried([a.carried for a in alternatives]))

@@ -15,12 +15,9 @@ import numpy as np
 
 from tilewright.mapper.searches.budget import UNLIMITED, Budget
 from tilewright.mapper.searches.exact.kernels import Floats
-from tilewright.mapper.searches.exact.label_tables import (
-    LabelEngine,
-    RemainingCost,
-    least_remaining,
-)
-from tilewright.mapper.searches.exact.remaining_latency import least_latencies
+from tilewright.mapper.searches.exact.label_tables import LabelEngine
+from tilewright.mapper.searches.exact.remaining.remaining_cost import RemainingCost, least_remaining
+from tilewright.mapper.searches.exact.remaining.remaining_latency import least_latencies
 from tilewright.mapper.searches.program.program import ProgramStep, TemplateProgram
 
 ROOT = -1  # in place of the number of a step

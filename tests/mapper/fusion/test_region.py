@@ -10,7 +10,7 @@ from tilewright.mapper.fusion.pmappings.fused_templates import fused_templates
 from tilewright.mapper.fusion.pmappings.region import (
     needless_first_variables,
 )
-from tilewright.mapper.fusion.pmappings.shared_spatial import gap_below_lanes
+from tilewright.mapper.fusion.pmappings.shared.shared_spatial import gap_below_lanes
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.templates.placement import Holder
 

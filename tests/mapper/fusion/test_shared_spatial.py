@@ -12,7 +12,7 @@ from fused_cases import two_memories, workload_of
 from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.evaluation.verified_score import evaluate
-from tilewright.mapper.fusion.pmappings.shared_spatial import (
+from tilewright.mapper.fusion.pmappings.shared.shared_spatial import (
     SharedSpatialLoop,
     lane_stride,
     tiles_below,

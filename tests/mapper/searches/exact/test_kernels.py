@@ -11,8 +11,8 @@ import pytest
 
 from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.searches.exact import kernels
-from tilewright.mapper.searches.exact.carried_energy import NOTHING_CARRIED
-from tilewright.mapper.searches.exact.remaining_latency import UNTIMED
+from tilewright.mapper.searches.exact.remaining.carried_energy import NOTHING_CARRIED
+from tilewright.mapper.searches.exact.remaining.remaining_latency import UNTIMED
 
 Label = tuple[float, ...]
 Twin = list[list[Label]]  # per state, its labels

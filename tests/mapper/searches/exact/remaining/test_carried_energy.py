@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from tilewright.mapper.searches.exact.carried_energy import (
+from tilewright.mapper.searches.exact.kernels import ChoiceArrays
+from tilewright.mapper.searches.exact.remaining.carried_energy import (
     NOTHING_CARRIED,
     CarriedEnergy,
     FactorRange,
     join_carried,
 )
-from tilewright.mapper.searches.exact.kernels import ChoiceArrays
 
 WIDTH = 4  # energy, two carried columns, lanes
 

@@ -10,8 +10,8 @@ import pytest
 
 from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.searches.exact import kernels
-from tilewright.mapper.searches.exact.carried_energy import NOTHING_CARRIED
-from tilewright.mapper.searches.exact.remaining_latency import (
+from tilewright.mapper.searches.exact.remaining.carried_energy import NOTHING_CARRIED
+from tilewright.mapper.searches.exact.remaining.remaining_latency import (
     UNTIMED,
     FieldAmount,
     RemainingLatency,

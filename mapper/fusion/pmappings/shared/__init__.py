@@ -1,0 +1,1 @@
+"""What Einsums that share loops have in common: spatial loops, and Tolls that tensors pass."""
