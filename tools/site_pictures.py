@@ -17,15 +17,15 @@ IMAGES = ROOT / "docs" / "images"
 TILEWRIGHT = [str(Path(sys.executable).with_name("tilewright"))]
 
 
-def picture(page: Path, name: str, height: int, anchor: str = "") -> None:
-    """Write what a page shows in a window 1200 wide; `anchor`: what it begins with."""
+def picture(page: Path, name: str, height: int) -> None:
+    """Write what a page shows in a window 1200 wide."""
     browser = shutil.which("chromium") or shutil.which("google-chrome")
     if browser is None:
         raise SystemExit("no chromium or google-chrome is installed")
     subprocess.run(
         [browser, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
          "--virtual-time-budget=3000", f"--window-size=1200,{height}",
-         f"--screenshot={IMAGES / name}", page.as_uri() + anchor],
+         f"--screenshot={IMAGES / name}", page.as_uri()],
         check=True, capture_output=True, timeout=120,
     )  # fmt: skip
 
@@ -46,7 +46,10 @@ def main(arguments: list[str]) -> None:
             [*TILEWRIGHT, "map", "--arch", "edge_npu", "--workload", "stencil",
              "--html", str(page)], check=True, stdout=subprocess.DEVNULL,
         )  # fmt: skip
-        picture(page, "mapping.png", 1000, "#machine")
+        text = page.read_text("utf-8")
+        only = "<style>main > section:not(#answer, #machine) { display: none; }</style></head>"
+        page.write_text(text.replace("</head>", only), "utf-8")  # a browser scrolls too late
+        picture(page, "mapping.png", 1330)
 
 
 if __name__ == "__main__":
