@@ -28,6 +28,15 @@ CASCADES: dict[str, tuple[str, ...]] = {
     "read twice": ("S[m] = A[m, k]", "T[m] = square(S[m])", "Z[m] = S[m] * T[m]"),
 }
 """Name and Einsums, in the order of their execution."""
+TWO_PRODUCTS = """
+workload:
+  rank_sizes: {M: 64, K: 64, N: 64, J: 64}
+  bits_per_value: {All: 8}
+  einsums:
+  - {einsum: "Y[m, n] = A[m, k] * B[k, n]", renames: {input: A, weight: B, output: Y}}
+  - {einsum: "Z[m, j] = Y[m, n] * C[n, j]", renames: {input: Y, weight: C, output: Z}}
+"""
+"""A workload of bytes: a product of matrices, and another of its result."""
 
 
 @cache

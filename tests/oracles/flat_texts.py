@@ -9,6 +9,13 @@ from tilewright.arch.spec.load import load_arch
 
 RW = "[{name: read, energy: 1, throughput: 1}, {name: write, energy: 1, throughput: 1}]"
 OP = "[{name: compute, energy: 1, throughput: 1}]"
+OPEN = """\
+arch:
+  nodes:
+  - !Memory {name: M, size: 8, component_class: SRAM, energy_scale: 2}
+  - !Compute {name: C, component_class: Mult, actions: [{name: compute, energy: 7}]}
+"""
+"""A memory and a compute whose costs estimators give."""
 
 
 def memory(name: str, more: str = "") -> str:

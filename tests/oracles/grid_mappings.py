@@ -79,6 +79,15 @@ FORMS: dict[str, str] = {
 }
 """Name and Einsum; the ranks of a variable v are as long as SIZES says."""
 SIZES = {"m": 8, "k": 12, "n": 6, "b": 4, "l": 4, "p": 8, "q": 6, "r": 3, "s": 2, "c": 4, "u": 1}
+RESIDENT_GEMV = """
+workload:
+  rank_sizes: {M: 24, K: 90}
+  bits_per_value: {All: 32}
+  persistent_tensors: A
+  einsums:
+  - "Y[m] = A[m, k] * X[k]"
+"""
+"""A matrix in the elements times a vector."""
 LINE_SCHEMES = ("", "chain", "tree", "two_phase", "two_phase(2)", "auto", "auto(9,20,3)")
 SCHEMES = (*LINE_SCHEMES, *(f"y_first({s})" for s in LINE_SCHEMES if s), "snake")
 

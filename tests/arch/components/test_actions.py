@@ -6,18 +6,12 @@ from collections.abc import Callable
 from fractions import Fraction
 
 import pytest
+from flat_texts import OPEN
 
 from tilewright.arch.components.components import Memory, Scope
 from tilewright.arch.components.cost_query import CostQuery
 from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.spec.load import load_arch
-
-OPEN = """\
-arch:
-  nodes:
-  - !Memory {name: M, size: 8, component_class: SRAM, energy_scale: 2}
-  - !Compute {name: C, component_class: Mult, actions: [{name: compute, energy: 7}]}
-"""
 
 
 @pytest.mark.row("001.45")

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
+from flat_texts import OPEN
 
 from tilewright.arch.components.components import Scope
 from tilewright.arch.components.cost_table import load_cost_table
@@ -14,14 +15,6 @@ from tilewright.arch.errors import SpecError
 from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.spec.load import load_arch
 from tilewright.arch.spec.printing import dump_arch
-
-OPEN = """\
-arch:
-  nodes:
-  - !Memory {name: M, size: 8, component_class: SRAM, energy_scale: 2}
-  - !Compute {name: C, component_class: Mult, actions: [{name: compute, energy: 7}]}
-"""
-
 
 TABLE = """\
 M:

@@ -7,17 +7,11 @@ import importlib.util
 import math
 
 import pytest
+from flat_texts import OPEN
 
 from tilewright.arch.errors import SpecError
 from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.spec.load import load_arch
-
-OPEN = """\
-arch:
-  nodes:
-  - !Memory {name: M, size: 8, component_class: SRAM, energy_scale: 2}
-  - !Compute {name: C, component_class: Mult, actions: [{name: compute, energy: 7}]}
-"""
 
 
 def test_dummies_cost_nothing() -> None:

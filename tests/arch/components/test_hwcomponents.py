@@ -11,18 +11,12 @@ import types
 from pathlib import Path
 
 import pytest
+from flat_texts import OPEN
 
 from tilewright.arch.components.cost_query import ActionEstimate, CostEstimate, CostQuery
 from tilewright.arch.errors import SpecError
 from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.spec.load import load_arch
-
-OPEN = """\
-arch:
-  nodes:
-  - !Memory {name: M, size: 8, component_class: SRAM, energy_scale: 2}
-  - !Compute {name: C, component_class: Mult, actions: [{name: compute, energy: 7}]}
-"""
 
 
 @pytest.mark.row("001.41", "001.45")

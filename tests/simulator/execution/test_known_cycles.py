@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from grid_mappings import RESIDENT_GEMV
 
 from tilewright.arch.files.source import load_document
 from tilewright.arch.spec.load import load_arch
@@ -33,14 +34,6 @@ workload:
   einsums:
   - "T[m, n] = A[k, n] * X[m, k]"
   - "Y[m, p] = T[m, n] * B[n, p]"
-"""
-VECTOR = """
-workload:
-  rank_sizes: {M: 24, K: 90}
-  bits_per_value: {All: 32}
-  persistent_tensors: A
-  einsums:
-  - "Y[m] = A[m, k] * X[k]"
 """
 SHARES = GridConstraints(x="k", y="m", tile="none")
 
@@ -120,13 +113,13 @@ DAMAGES: tuple[dict[str, object], ...] = (
 
 def test_answers_of_another_shape_count_as_missing(tmp_path: Path) -> None:
     store = ContentStore(tmp_path)
-    alone = answer(mapped(store, {"Y": SHARES}, VECTOR))
+    alone = answer(mapped(store, {"Y": SHARES}, RESIDENT_GEMV))
     for damage in DAMAGES:
         paths = list(tmp_path.rglob("*.json"))
         assert paths
         for path in paths:
             store.put(path.parent.name + path.stem, damage)
-        assert answer(mapped(store, {"Y": SHARES}, VECTOR)) == alone
+        assert answer(mapped(store, {"Y": SHARES}, RESIDENT_GEMV)) == alone
 
 
 @pytest.mark.usefixtures("hits")
@@ -134,10 +127,10 @@ def test_what_a_pattern_says_is_known_too(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(candidates, "LARGE_GRID", 64)
     monkeypatch.setattr(pattern_cycles, "LARGEST_SHARE", 1)
     store = ContentStore(tmp_path)
-    found = [mapped(at, {"Y": SHARES}, VECTOR, columns=30) for at in (NOTHING_KEPT, store)]
+    found = [mapped(at, {"Y": SHARES}, RESIDENT_GEMV, columns=30) for at in (NOTHING_KEPT, store)]
     assert found[0].certificate.timed > 0
     taken()
-    found.append(mapped(store, {"Y": SHARES}, VECTOR, columns=30))
+    found.append(mapped(store, {"Y": SHARES}, RESIDENT_GEMV, columns=30))
     assert len(set(map(answer, found))) == 1
     simulations, repeated = taken()[2:]
     assert repeated > 0
@@ -146,7 +139,7 @@ def test_what_a_pattern_says_is_known_too(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_a_front_is_the_same(tmp_path: Path) -> None:
     arch = load_arch(HARDWARE, variables={"GridX": 2, "GridY": 2})
-    workload = load_workload(load_document("w.yaml", text=VECTOR))
+    workload = load_workload(load_document("w.yaml", text=RESIDENT_GEMV))
     flat = grid_path(arch, workload, workload.einsums[0])
     fronts = [
         GridFrontSearch(settings=ExecutionSettings(known=store), constraints=SHARES).run(
@@ -161,7 +154,7 @@ def test_a_front_is_the_same(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("hits")
 def test_a_run_that_ends_early_is_not_known(tmp_path: Path) -> None:
     arch = load_arch(HARDWARE, variables={"GridX": 2, "GridY": 2})
-    workload = load_workload(load_document("w.yaml", text=VECTOR))
+    workload = load_workload(load_document("w.yaml", text=RESIDENT_GEMV))
     flat = grid_path(arch, workload, workload.einsums[0])
     space = GridMapspace(grid_of(flat), workload.einsums[0])
     settings = ExecutionSettings(known=ContentStore(tmp_path))

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from grid_mappings import RESIDENT_GEMV
 
 from tilewright.arch.files.source import load_document
 from tilewright.arch.spec.load import load_arch
@@ -21,14 +22,6 @@ from tilewright.simulator.search.grid_mapping import (
 from tilewright.simulator.search.grid_search import GridObjective, GridSearch, GridSearchResult
 
 HARDWARE = Path(__file__).resolve().parents[3] / "studies" / "hardware" / "wafer_grid.yaml"
-WORKLOAD = """
-workload:
-  rank_sizes: {M: 24, K: 90}
-  bits_per_value: {All: 32}
-  persistent_tensors: A
-  einsums:
-  - "Y[m] = A[m, k] * X[k]"
-"""
 CONSTRAINTS = GridConstraints(x="k", y="m", tile="none")
 
 
@@ -41,14 +34,14 @@ def patterns(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def search(objective: GridObjective) -> GridSearchResult:
     arch = load_arch(HARDWARE, variables={"GridX": 30, "GridY": 6})
-    workload = load_workload(load_document("w.yaml", text=WORKLOAD))
+    workload = load_workload(load_document("w.yaml", text=RESIDENT_GEMV))
     flat = grid_path(arch, workload, workload.einsums[0])
     return GridSearch(objective=objective, constraints=CONSTRAINTS).run(flat, workload.einsums[0])
 
 
 def mapped() -> GridMapping:
     arch = load_arch(HARDWARE, variables={"GridX": 30, "GridY": 6})
-    workload = load_workload(load_document("w.yaml", text=WORKLOAD))
+    workload = load_workload(load_document("w.yaml", text=RESIDENT_GEMV))
     return map_on_grid(arch, workload, GridRequest(constraints={"Y": CONSTRAINTS}))
 
 
@@ -97,7 +90,7 @@ def test_a_mapped_workload_runs_only_its_best_mapping(
 
 def test_a_search_that_is_late_looks_for_no_first_candidate() -> None:
     arch = load_arch(HARDWARE, variables={"GridX": 3, "GridY": 2})
-    workload = load_workload(load_document("w.yaml", text=WORKLOAD))
+    workload = load_workload(load_document("w.yaml", text=RESIDENT_GEMV))
     cascade = cascade_of(arch, workload, GridRequest(constraints={"Y": CONSTRAINTS}))
     first = cascade.options[0][0].search(1 << 60)
     assert first is not None

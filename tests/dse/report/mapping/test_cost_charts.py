@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from cascades import TWO_PRODUCTS
 
 from tilewright.dse.report.mapping.cost_charts import (
     cost_charts,
@@ -16,14 +17,6 @@ from tilewright.mapper import search
 from tilewright.studies import path_of
 
 ARCH = path_of("hardware", "edge_npu")
-WORKLOAD = """
-workload:
-  rank_sizes: {M: 64, K: 64, N: 64, J: 64}
-  bits_per_value: {All: 8}
-  einsums:
-  - {einsum: "Y[m, n] = A[m, k] * B[k, n]", renames: {input: A, weight: B, output: Y}}
-  - {einsum: "Z[m, j] = Y[m, n] * C[n, j]", renames: {input: Y, weight: C, output: Z}}
-"""
 
 
 def test_bars_add_up_and_the_longest_fills_its_track() -> None:
@@ -35,7 +28,7 @@ def test_bars_add_up_and_the_longest_fills_its_track() -> None:
 
 
 def test_memories_are_shown_by_share_of_their_size() -> None:
-    best = search(ARCH, WORKLOAD).best
+    best = search(ARCH, TWO_PRODUCTS).best
     shown = {bar.name: bar.parts[0][1] for bar in memories(best).bars}
     used = {name: float(bits) for name, bits in best.score.capacity.items()}
     sizes = {"GlobalBuffer": 256 * 8192, "Register": 512 * 8}
@@ -57,7 +50,7 @@ def test_a_waterfall_begins_where_the_bar_above_ends() -> None:
 
 
 def test_charts_and_grids_of_a_search() -> None:
-    best = search(ARCH, WORKLOAD).best
+    best = search(ARCH, TWO_PRODUCTS).best
     energy = cost_charts(best)[0]
     assert sum(width for bar in energy.bars for _, width, _ in bar.parts) == pytest.approx(100)
     assert einsum_grids(best)[0].title == "Energy by Einsum and component"

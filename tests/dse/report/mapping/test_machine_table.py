@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from cascades import TWO_PRODUCTS
 
 from tilewright.arch.flattening.arch_facts import arch_facts
 from tilewright.arch.spec.load import load_arch
@@ -10,19 +11,10 @@ from tilewright.dse.report.mapping.machine_table import machine_rows
 from tilewright.mapper import search
 from tilewright.studies import path_of
 
-CHAIN = """
-workload:
-  rank_sizes: {M: 64, K: 64, N: 64, J: 64}
-  bits_per_value: {All: 8}
-  einsums:
-  - {einsum: "Y[m, n] = A[m, k] * B[k, n]", renames: {input: A, weight: B, output: Y}}
-  - {einsum: "Z[m, j] = Y[m, n] * C[n, j]", renames: {input: Y, weight: C, output: Z}}
-"""
-
 
 def test_every_component_has_a_row_with_its_shares() -> None:
     arch = load_arch(path_of("hardware", "edge_npu"))
-    score = search(arch, CHAIN).best.score
+    score = search(arch, TWO_PRODUCTS).best.score
     rows = {row.name: row for row in machine_rows(score, arch_facts(arch))}
     assert list(rows) == ["DRAM", "GlobalBuffer", "PEArray", "Register", "MAC"]
     assert sum(row.energy.share or 0.0 for row in rows.values()) == pytest.approx(1.0)
