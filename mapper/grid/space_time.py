@@ -208,8 +208,8 @@ def space_time(
     """
     grid = grid_of(flat)
     _check_einsum(einsum)
-    own = set(einsum.tensors)
-    reading = _Reading(grid, einsum, staying & own, passed & own)
+    names = set(einsum.tensors)
+    reading = _Reading(grid, einsum, staying & names, passed & names)
     for node in mapping.nodes:
         reading.take(node)
     result = reading.result(flat, mapping)

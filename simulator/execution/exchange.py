@@ -176,8 +176,8 @@ class Exchange:
             check_padding(read, tensor)
         others = [words for words in taken if words.first not in first_word.values()]
         offsets = bank_offsets(self.workload)
-        left = LeftTensors(offsets, first_word, tuple(others))
-        return ReadyMemories(left, held, tuple(exchanges))
+        kept_tensors = LeftTensors(offsets, first_word, tuple(others))
+        return ReadyMemories(kept_tensors, held, tuple(exchanges))
 
     def _exchange(
         self, read: SpaceTime, tensor: HeldTensor, taken: list[Taken]

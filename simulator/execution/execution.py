@@ -169,7 +169,7 @@ def execute(
     values = workload_operands(workload, settings.seed, given)
     given.update(values)
     groups = einsum_groups(mapping, workload, _grid(arch, workload))
-    by_einsum = {name: own for group in groups for name, own in group.mappings.items()}
+    by_einsum = {name: nest for group in groups for name, nest in group.mappings.items()}
     staying = staying_tensors(by_einsum, workload, _grid(arch, workload).host.name)
     reads = _reads(arch, workload, groups, staying)
     programs = [[reads[name] for name in group.mappings] for group in groups]
@@ -209,17 +209,17 @@ class _WorkloadRun:
         else:
             self._einsum(reads[0], ready)
 
-    def _known(self, einsum: Einsum) -> dict[str, AnyArray]:
+    def _inputs(self, einsum: Einsum) -> dict[str, AnyArray]:
         """Return the inputs of an Einsum that were given, drawn or computed before."""
         tensors = {access.tensor for access in einsum.inputs}
-        known = {tensor: self.given[tensor] for tensor in tensors & set(self.given)}
+        values = {tensor: self.given[tensor] for tensor in tensors & set(self.given)}
         for tensor in tensors & self.computed:
-            known[tensor] = with_zeros(self.values[tensor], operand_shape(einsum, tensor))
-        return known
+            values[tensor] = with_zeros(self.values[tensor], operand_shape(einsum, tensor))
+        return values
 
     def _einsum(self, read: SpaceTime, ready: ReadyMemories) -> None:
-        known = self._known(read.workload_einsum)
-        run = execute_einsum(read, self.settings, known, ready.kept, ready.held)
+        inputs = self._inputs(read.workload_einsum)
+        run = execute_einsum(read, self.settings, inputs, ready.kept, ready.held)
         self.exchange.finish(run.plan, run.memory)
         self._keep_operands(run.operands)
         self.values[read.output.name] = _kept(run)
@@ -229,8 +229,8 @@ class _WorkloadRun:
     def _pipeline(
         self, group: EinsumGroup, reads: Sequence[SpaceTime], ready: ReadyMemories
     ) -> None:
-        known = {n: v for read in reads for n, v in self._known(read.workload_einsum).items()}
-        run = execute_pipeline(group, reads, self.settings, known, ready)
+        inputs = {n: v for read in reads for n, v in self._inputs(read.workload_einsum).items()}
+        run = execute_pipeline(group, reads, self.settings, inputs, ready)
         self._keep_operands(run.operands)
         for part in run.plan.plans:
             self.exchange.finish(part, run.memory)

@@ -74,11 +74,11 @@ def workload_operands(
 
 def _readers(workload: Workload, given: Collection[str]) -> dict[str, list[Einsum]]:
     """Return the Einsums that read each tensor that is neither given nor computed."""
-    known = {access.tensor for einsum in workload.einsums for access in einsum.outputs} | set(given)
+    computed = {access.tensor for einsum in workload.einsums for access in einsum.outputs}
     readers: dict[str, list[Einsum]] = {}
     for einsum in workload.einsums:
         for access in einsum.inputs:
-            if access.tensor not in known:
+            if access.tensor not in computed | set(given):
                 readers.setdefault(access.tensor, []).append(einsum)
     return readers
 

@@ -213,10 +213,10 @@ def _behind_streams(
     along = {"rows": (0, 1), "columns": (1, 0), "whole": (1, 1)}[stream.lines]
     links = along[0] * rows[:, None] + along[1] * columns[None, :]
     way = way_in(links, profile)
-    label, own = f"receive {stream.tensor.name}", word_cycles(stream.values, profile)
+    label, one_tile = f"receive {stream.tensor.name}", word_cycles(stream.values, profile)
     passing = passing_cycles(stream.values, profile)
     before = stream.values if stream.lines == "whole" else passing
-    first = place_in_period(read, stream)[np.ix_(rows, columns)] * before + own
+    first = place_in_period(read, stream)[np.ix_(rows, columns)] * before + one_tile
     last = (stream.periods - 1) * ((stream.tiles - 1) * stream.values + passing)
     behind_first = work.total - work.until.get(label, work.total)
     behind = max(behind_first, last + work.since.get(label, 0.0))

@@ -241,10 +241,10 @@ def _check_read_twice(group: EinsumGroup, plans: Sequence[Plan]) -> None:
 
 
 def _places(
-    read: SpaceTime, tensors: Iterable[HeldTensor], known: Mapping[str, int]
+    read: SpaceTime, tensors: Iterable[HeldTensor], first_word: Mapping[str, int]
 ) -> dict[str, Taken]:
-    """Return the words that some tensors of an Einsum take; `known`: first words, by name."""
-    begun = ((tensor, known.get(tensor.name)) for tensor in tensors)
+    """Return the words that some tensors of an Einsum take; `first_word`: of each, by name."""
+    begun = ((tensor, first_word.get(tensor.name)) for tensor in tensors)
     return {
         tensor.name: Taken(word, word + words_of(tensor, read))
         for tensor, word in begun
@@ -255,17 +255,20 @@ def _places(
 def _plans(reads: Sequence[SpaceTime], reserved_bytes: int, kept: LeftTensors) -> tuple[Plan, ...]:
     """Return the plans of all Einsums, whose tensors lie beside one another."""
     plans: list[Plan] = []
-    known = dict(kept.first_word)
+    first_word = dict(kept.first_word)
     places: dict[str, Taken] = {}
     for read in reads:
-        places |= _places(read, read.inputs, known)
+        places |= _places(read, read.inputs, first_word)
     for read in reads:
-        own = {tensor.name for tensor in read.tensors}
-        others = [words for name, words in places.items() if name not in own]
-        first = {name: word for name, word in known.items() if name in own}
-        left = LeftTensors(kept.offsets, first, (*kept.taken, *others))
-        plan = plan_of(read, reserved_bytes, left)
+        names = {tensor.name for tensor in read.tensors}
+        others = [words for name, words in places.items() if name not in names]
+        placed = {name: word for name, word in first_word.items() if name in names}
+        plan = plan_of(
+            read, reserved_bytes, LeftTensors(kept.offsets, placed, (*kept.taken, *others))
+        )
         plans.append(plan)
-        known |= {tensor.name: plan.addresses.first_word[tensor.name] for tensor in read.tensors}
-        places |= _places(read, read.tensors, known)
+        first_word |= {
+            tensor.name: plan.addresses.first_word[tensor.name] for tensor in read.tensors
+        }
+        places |= _places(read, read.tensors, first_word)
     return tuple(plans)
