@@ -51,6 +51,8 @@ class RunTrials:
 
     def trial(self, number: int) -> Trial:
         """Return the trial of the run with a number; RunError if there is none."""
+        if not self.everything:
+            raise RunError("the run has no trials yet", instead="study resume goes on with it")
         if not 0 <= number < len(self.everything):
             raise RunError(
                 f"the run has no trial {number}", instead=f"0 to {len(self.everything) - 1}"
@@ -65,6 +67,8 @@ class RunTrials:
         Buffer.size <= 64 KiB`. A trial without one of the values is left out. SpecError for wrong
         syntax, a name or value that no trial has, or a metric in a unit of something else.
         """
+        if not self.everything:  # no name has a value yet
+            return self
         knobs = self.spec.space.dimensions
         texts = {value for knob in knobs for value in knob.values if isinstance(value, str)}
         texts |= {text for t in self.everything for text in (t.status, t.proof, t.baseline) if text}
@@ -298,10 +302,10 @@ class RunTrials:
         return label(name), dict(zip(numbers, texts, strict=True))
 
     def _known(self) -> set[str]:
-        return {name for trial in self.everything for name in self.names(trial)} | {
-            "gap",
-            "seconds",
-        }
+        """Return the names that expressions may use, also those of which no trial has a value."""
+        asked = {name for o in self.spec.objectives for name in compile_expression(o.metric).free}
+        of_trials = {name for trial in self.everything for name in self.names(trial)}
+        return of_trials | asked | {"gap", "seconds"}
 
     def _only(self, trials: Sequence[Trial]) -> RunTrials:
         return replace(self, trials=tuple(trials))

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from tilewright.arch.quantities import label, quantity
 from tilewright.dse.run.record import Trial
 
+_BULLET = "  - "
+_MOST_LISTED = 3  # constraints that conflict
+_PLACE = re.compile(r" \([^()\s]*:\d+(?::\d+)?\)")  # of a line in a file
 _NUMBER = re.compile(r"(?<![A-Za-z_])\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?")
 
 
@@ -32,12 +35,20 @@ class ReasonGroup:
 
 
 def reason_of(trial: Trial) -> str:
-    """Return why a trial is no answer, in one line; empty if it is feasible."""
+    """Return why a trial is no answer, in one line; empty if it is feasible.
+
+    Constraints that conflict are named, without their places in the files.
+    """
     if trial.status == "violates":
         return "beyond the limit " + ", ".join(limit_text(limit) for limit in trial.violations)
     if trial.reason is None:
         return ""
-    return trial.reason.splitlines()[0]
+    first, *rest = trial.reason.splitlines()
+    listed = [_PLACE.sub("", line[len(_BULLET) :]) for line in rest if line.startswith(_BULLET)]
+    if not first.endswith(":") or not listed:
+        return first
+    more = f"; and {len(listed) - _MOST_LISTED} more" if len(listed) > _MOST_LISTED else ""
+    return f"{first} {'; '.join(listed[:_MOST_LISTED])}{more}"
 
 
 def limit_text(limit: str) -> str:

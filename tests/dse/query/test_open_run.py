@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 
 import pytest
 
@@ -78,3 +79,14 @@ def test_rows_have_proof_and_seconds(finished):
     assert repr(run[0]) == "<Trial 0: feasible; Buffer.size=64 B, Lanes=4>"
     assert ">64 B<" in run[0]._repr_html_()
     assert ">optimal<" in run[0]._repr_html_()
+
+
+def test_a_run_without_trials_has_no_answers_but_words(finished, tmp_path):
+    shutil.copytree(finished, tmp_path / "run")
+    (tmp_path / "run/trials.jsonl").write_bytes(b"")
+    run = open_run(tmp_path / "run")
+    assert len(run.where("energy < 1 and status == 'failed'")) == 0
+    assert len(run.sorted_by("energy").front()) == 0
+    assert run.rows() == []
+    with pytest.raises(RunError, match="no trials yet"):
+        run.trial(0)

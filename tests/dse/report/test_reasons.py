@@ -26,3 +26,14 @@ def test_reasons_that_differ_in_numbers_only_are_one():
         (1, "k = # does not divide over # elements along Y"),
     ]
     assert groups[0].numbers == (0, 1)
+
+
+def test_constraints_that_conflict_are_named_without_their_places():
+    listed = "".join(f"\n  - {name} must keep Z (/a/b.yaml:{line}:21)"
+                     for line, name in enumerate("ABCDE"))  # fmt: skip
+    (group,) = group_reasons(
+        [trial(0, f"no mapping fits. These 5 conflict:{listed}\n  at:      /a/b.yaml:1:2")]
+    )
+    assert group.example == (
+        "no mapping fits. These 5 conflict: A must keep Z; B must keep Z; C must keep Z; and 2 more"
+    )
