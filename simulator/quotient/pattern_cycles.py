@@ -1,12 +1,14 @@
 """Exact cycles of a program on a large grid, from a small grid of the same pattern.
 
-The time does not depend on the size of the grid: some small programs are solved instead of the
-large one, and a proof says that the times of the large one follow (theory/engines.md §11).
+Some small programs are solved, or some columns of the large one simulated, and a proof says that
+the times of the large one follow (theory/engines.md §11 and §13).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from tilewright.simulator.fast.no_certificate import NotCovered
@@ -14,6 +16,7 @@ from tilewright.simulator.fast.timed_program import end_cycle, last_arrival
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.program import Program
 from tilewright.simulator.quotient.affine_times import guess_times
+from tilewright.simulator.quotient.line_shifts import ATTEMPTS, cycles_by_columns
 from tilewright.simulator.quotient.pattern_proof import prove
 from tilewright.simulator.quotient.shrink import GridCut, grid_cuts
 
@@ -21,6 +24,7 @@ MARGINS: Final = (2, 4, 8)
 """Periods kept at both ends of a block, by attempt: times settle some periods from its ends."""
 LARGEST_SHARE: Final = 4
 """A small grid of more than a quarter of the elements saves nothing."""
+TOO_FEW_LINES: Final = "too few lines of the grid repeat"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +32,7 @@ class PatternCycles:
     """The exact cycles of a program, if they follow from small grids.
 
     `cycles`: those of any run, None without a proof; `reason`: why there is none, else empty.
-    `elements`: number of elements of the small grid.
+    `elements`: number of elements of the small grid, or of the columns; 0 without a proof.
     """
 
     cycles: int | None
@@ -42,17 +46,39 @@ def pattern_cycles(program: Program, profile: Profile) -> PatternCycles:
     The cycles are those of `Machine.run` on any data. No exception says that they do not follow:
     `cycles` is then None. Raises ProgramError if the program does not fit the machine.
     """
-    reason, elements = "", 0
-    for cut in grid_cuts(program, MARGINS):
-        if cut.elements * LARGEST_SHARE > program.placement.size:
-            reason = reason or "too few lines of the grid repeat"
-            break
-        elements = cut.elements
+    reasons = []
+    for attempt in _attempts(program, profile):
         try:
-            return PatternCycles(cycles_by_cut(program, profile, cut), "", elements)
+            return attempt()
         except NotCovered as missing:
-            reason = missing.reason
-    return PatternCycles(None, reason, elements)
+            reasons.append(missing.reason)
+    return PatternCycles(None, "; ".join(dict.fromkeys(reasons)) or TOO_FEW_LINES, 0)
+
+
+def _attempts(program: Program, profile: Profile) -> list[Callable[[], PatternCycles]]:
+    """Return the ways to the cycles of a program, that with the fewest elements first."""
+    cuts = [
+        cut
+        for cut in grid_cuts(program, MARGINS)
+        if cut.elements * LARGEST_SHARE <= program.placement.size
+    ]
+    lines = [partial(_by_lines, program, profile, cut) for cut in cuts]
+    fewest = ATTEMPTS[0].kept
+    if fewest * LARGEST_SHARE > program.width:
+        return [*lines]
+    columns = partial(_by_columns, program, profile)
+    if cuts and cuts[0].elements < fewest * program.height:
+        return [*lines[:1], columns, *lines[1:]]
+    return [columns, *lines]
+
+
+def _by_lines(program: Program, profile: Profile, cut: GridCut) -> PatternCycles:
+    return PatternCycles(cycles_by_cut(program, profile, cut), "", cut.elements)
+
+
+def _by_columns(program: Program, profile: Profile) -> PatternCycles:
+    cycles, columns = cycles_by_columns(program, profile)
+    return PatternCycles(cycles, "", columns * program.height)
 
 
 def cycles_by_cut(program: Program, profile: Profile, cut: GridCut) -> int:

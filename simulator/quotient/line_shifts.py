@@ -1,0 +1,246 @@
+"""Exact cycles of a large grid from a few of its columns, simulated by the reference engine.
+
+Where nothing but passing streams crosses from one column to the next, and no word of them waits,
+a column does what an equal one does, some cycles later (theory/engines.md §13). How much later
+follows from the cycles in which the words come that each column takes: all of them come equally
+late, or all between two pauses of the whole column do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from tilewright.simulator.compile import columns as at
+from tilewright.simulator.fast.no_certificate import NotCovered
+from tilewright.simulator.profiles.profile import Profile
+from tilewright.simulator.program.program import Program
+from tilewright.simulator.quotient.line_blocks import Ints
+from tilewright.simulator.quotient.narrow_run import NarrowRun
+from tilewright.simulator.quotient.passing_streams import (
+    PassingStream,
+    PassingStreams,
+    passing_streams,
+)
+
+
+class Attempt(NamedTuple):
+    """Say from which column on streams are to pass, and how many columns are kept in the west."""
+
+    first: int
+    kept: int
+
+
+ATTEMPTS: Final = (Attempt(1, 4), Attempt(2, 12), Attempt(4, 32), Attempt(4, 48))
+LARGEST_SHARE: Final = 2
+"""A narrow grid of more than half of the columns saves little."""
+MOST_PAUSES: Final = 16
+"""Pauses of a column at which others may become later."""
+TOO_FEW: Final = "too few columns do the same"
+
+
+class OwnWords(NamedTuple):
+    """The words of passing streams that a column takes, by stream, row and number.
+
+    `row`: of the element, those of the streams behind each other. `comes`: cycle in which the
+    router sends each to the element. `before`: cycle in which it sent the word before it in its
+    stream; the same as `comes` where that does not matter: for the first word of a stream, and
+    where no others go to the element.
+    """
+
+    row: Ints
+    comes: Ints
+    before: Ints
+
+    def sorted(self, order: Ints) -> OwnWords:
+        """Return the words in another order."""
+        return OwnWords(*(values[order] for values in self))
+
+
+class StreamTimes(NamedTuple):
+    """Cycles in which the words of passing streams come to the routers of their first column.
+
+    `times`: of each stream (rows, words). `hop`: cycles from a router to the next one.
+    """
+
+    streams: PassingStreams
+    times: tuple[Ints, ...]
+    hop: int
+
+    def own(self, column: int, behind: int) -> OwnWords:
+        """Return what a column takes, if it stands `behind` columns behind the first one."""
+        parts = [np.zeros((3, 0), dtype=np.int64)]
+        passing = enumerate(zip(self.streams.streams, self.times, strict=True))
+        for number, (stream, times) in passing:
+            first_row = number * self.streams.program.height
+            parts.extend(_taken(stream, times, column, first_row))
+        row, comes, before = np.concatenate(parts, axis=1)
+        order = np.argsort(row, kind="stable")
+        later = self.hop * (behind + 1)
+        return OwnWords(row[order], comes[order] + later, before[order] + later)
+
+
+def _taken(stream: PassingStream, times: Ints, column: int, first_row: int) -> Iterator[Ints]:
+    """Yield (3, words) of what a column takes of a stream, by rows with the same filter.
+
+    The first router sends them in the cycles `times` (rows, words). Columns: the row plus
+    `first_row`, and two cycles as of `OwnWords`.
+    """
+    for rows, words in stream.own(column, times.shape[1]):
+        comes = times[np.ix_(rows, words)]
+        earlier = times[np.ix_(rows, np.maximum(words - 1, 0))]
+        alone = stream.alone[rows, column, None] == 1
+        row = np.broadcast_to(first_row + stream.rows[rows, None], comes.shape)
+        yield np.stack([row.ravel(), comes.ravel(), np.where(alone, comes, earlier).ravel()])
+
+
+@dataclass(slots=True)
+class KeptColumn:
+    """A column of the narrow grid, and those of the whole one that do the same later.
+
+    `place`: in the narrow grid. `words`: what it takes there, in the order of the cycles. `order`:
+    of these words among all. `free`: (words,) the earliest cycle from which on all words from this
+    one on come, with those before them in their streams. `pauses`: (words,) True where the columns
+    that do the same may be later from this word on. `delays`: cycles by which they are later in the
+    end.
+    """
+
+    place: int
+    words: OwnWords
+    order: Ints
+    free: Ints
+    pauses: Ints
+    delays: list[int] = field(default_factory=list)
+
+    @staticmethod
+    def of(place: int, found: OwnWords) -> KeptColumn:
+        """Return a column of the narrow grid by what it takes there."""
+        order = np.argsort(found.comes, kind="stable")
+        words = found.sorted(order)
+        free = np.minimum.accumulate(words.before[::-1])[::-1]
+        return KeptColumn(place, words, order, free, np.zeros(order.size, dtype=np.int64))
+
+    def stands_for(self, found: OwnWords) -> bool:
+        """Return whether another column does the same later, if this one rests at the pauses.
+
+        found: what the other column takes in the whole grid. Then it is noted.
+        """
+        mine, others = self.words, found
+        if found.row.size == self.order.size:
+            others = found.sorted(self.order)
+        gaps = mine.comes - mine.before, others.comes - others.before
+        if not (np.array_equal(mine.row, others.row) and np.array_equal(gaps[0], gaps[1])):
+            return False
+        later = np.diff(others.comes - mine.comes, prepend=0)
+        apart = self.free > np.concatenate([[-1], mine.comes[:-1]])[: mine.comes.size]
+        pauses = (later != 0) | (self.pauses == 1)
+        if (later < 0).any() or (pauses & ~apart).any() or pauses.sum() > MOST_PAUSES:
+            return False
+        self.pauses = pauses.astype(np.int64)
+        self.delays.append(int(later.sum()))
+        return True
+
+    @property
+    def rests(self) -> Ints:
+        """The cycles at whose beginnings the column must rest."""
+        return np.asarray(self.free[self.pauses == 1])
+
+
+def cycles_by_columns(program: Program, profile: Profile) -> tuple[int, int]:
+    """Return the exact cycles of a program, and how many columns of it were simulated.
+
+    The cycles are those of `Machine.run` on any data. Raises NotCovered, with the reason, if they
+    do not follow.
+    """
+    reason = TOO_FEW
+    for attempt in ATTEMPTS:
+        if attempt.kept * LARGEST_SHARE > program.width:
+            break
+        try:
+            return _by_columns(passing_streams(program, attempt.first), attempt.kept, profile)
+        except NotCovered as missing:
+            reason = missing.reason
+    raise NotCovered(reason)
+
+
+def _by_columns(streams: PassingStreams, kept: int, profile: Profile) -> tuple[int, int]:
+    if profile.router_buffer_words < 2 or profile.filter_counter_inclusive:
+        raise NotCovered("routers of another kind")
+    west = NarrowRun(streams, np.arange(streams.first), profile)
+    west.step_to_end()
+    begun = tuple(west.passed(stream) for stream in streams.streams)
+    times = StreamTimes(streams, begun, profile.hop_cycles)
+    numbers, columns = _kept_columns(times, kept)
+    run = NarrowRun(streams, numbers, profile)
+    _check_rests(run, columns)
+    run.step_to_end()
+    _check_passed(run, times, numbers.size - streams.first)
+    return _end(run, streams.first, columns), numbers.size
+
+
+def _kept_columns(times: StreamTimes, count: int) -> tuple[Ints, list[KeptColumn]]:
+    """Choose the columns of the narrow grid: `count` in the west, and those that differ from them.
+
+    Return their numbers in the whole grid, and those that stand for others. Raises NotCovered if
+    they are too many.
+    """
+    streams = times.streams
+    width, first = streams.program.width, streams.first
+    numbers, columns = list(range(first)), []
+    of_kind: dict[int, KeptColumn] = {}
+    for column in range(first, width):
+        kind = int(streams.alike[column])
+        found = times.own(column, column - first)
+        if column >= count and kind in of_kind and of_kind[kind].stands_for(found):
+            continue
+        place = len(numbers)
+        if column == width - 1 or (place + 1) * LARGEST_SHARE > width:
+            raise NotCovered(TOO_FEW)
+        kept = KeptColumn.of(place, times.own(column, place - first))
+        if not kept.stands_for(found):
+            raise NotCovered(TOO_FEW)
+        numbers.append(column)
+        columns.append(kept)
+        of_kind[kind] = kept
+    return np.array(numbers, dtype=np.int64), columns
+
+
+def _check_rests(run: NarrowRun, columns: list[KeptColumn]) -> None:
+    """Step a run to each cycle at which a column must rest. Raises NotCovered if it does not."""
+    for cycle, place in sorted(_rests(columns)):
+        run.step_to(cycle)
+        if not run.rests(place):
+            raise NotCovered("columns do not rest where they become later")
+
+
+def _check_passed(run: NarrowRun, times: StreamTimes, columns: int) -> None:
+    """Check that no word waited in the last columns of a run. Raises NotCovered if one did.
+
+    times: in which the words came to the first of them. `columns`: their number.
+    """
+    for stream, begun in zip(times.streams.streams, times.times, strict=True):
+        if not np.array_equal(run.passed(stream), begun + times.hop * columns):
+            raise NotCovered("words of a stream along the rows wait")
+
+
+def _rests(columns: list[KeptColumn]) -> Iterator[tuple[int, int]]:
+    for column in columns:
+        yield from ((cycle, column.place) for cycle in column.rests.tolist())
+
+
+def _end(run: NarrowRun, first: int, columns: list[KeptColumn]) -> int:
+    """Return the cycles of the whole grid after the run of the narrow one."""
+    store, ends = run.store, run.ends()
+    if ends.max() != max(store[at.S_END], run.last_outside):
+        raise NotCovered("an element ends otherwise")
+    end = int(ends[:first].max(initial=0))
+    behind = int(max(store[at.K_EXECUTE], store[at.K_COMPLETION], run.hop_cycles))
+    for column in columns:
+        last = int(ends[column.place])
+        if column.rests.size and last < int(column.rests[-1]) + behind:
+            raise NotCovered("a column ends before others become later")
+        end = max(end, last + max(column.delays, default=0))
+    return end

@@ -1,0 +1,172 @@
+"""Run some columns of a grid alone, without values, and look at them on the way.
+
+Words of passing streams leave a narrow grid in the east, by ports that always have space. When they
+left is in the ports' queues, which nobody empties.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from tilewright.simulator.compile import columns as at
+from tilewright.simulator.compile.fabric.network import EDGE_OUT, ROUTER
+from tilewright.simulator.engine.features import compile_needed
+from tilewright.simulator.fast.no_certificate import NotCovered
+from tilewright.simulator.fast.scripts import script_of
+from tilewright.simulator.fast.subset import unknown_parts
+from tilewright.simulator.fast.walker import MOST_INSTRUCTIONS
+from tilewright.simulator.isa.machine_errors import ProgramError
+from tilewright.simulator.profiles.profile import Profile
+from tilewright.simulator.program.program import ElementCode
+from tilewright.simulator.quotient.line_blocks import Ints
+from tilewright.simulator.quotient.passing_streams import PassingStream, PassingStreams
+from tilewright.simulator.run.machine import Machine
+from tilewright.simulator.run.run_data import load_data, run_data, schedule_start, step_to_end
+
+NONE: Final = np.zeros(0, dtype=np.int64)
+PLAIN: Final = ElementCode("plain")
+"""A code with the usual priorities."""
+
+
+class NarrowRun:
+    """A run of some columns of a program alone, from cycle 0 on.
+
+    Raises NotCovered, at once, for elements whose work depends on the words that they get, and for
+    border streams slower than a word a cycle.
+    """
+
+    def __init__(self, streams: PassingStreams, kept: Ints, profile: Profile) -> None:
+        """Prepare the run of the columns `kept`, as of `PassingStreams.narrow`."""
+        self.streams, self.hop_cycles = streams, profile.hop_cycles
+        self.program = streams.narrow(kept)
+        try:
+            self.compiled = Machine(self.program, profile).compiled
+        except ProgramError as error:
+            raise NotCovered("some columns alone do not fit the machine") from error
+        compiled = self.compiled
+        self._check_independent()
+        compile_needed(compiled.store, compiled.parts)
+        edges = {p.name: np.zeros((p.positions, p.count)) for p in self.program.edge_inputs}
+        data = run_data(self.program, None, edges, timeline=False)
+        data.header[at.S_TIMES_ONLY] = 1
+        self.store, self.sram = load_data(compiled, compiled.store, data)
+        schedule_start(compiled, self.store, NONE)
+        self._limit = int(self.store[at.S_LIMIT])
+
+    def _check_independent(self) -> None:
+        """Check that no element's work depends on the values of words."""
+        if any(port.interval > 1 for port in self.program.edge_inputs):
+            raise NotCovered("a border stream slower than a word a cycle")
+        codes = tuple(
+            replace(code, main_priority=PLAIN.main_priority) for code in self.program.codes
+        )
+        for missing in unknown_parts(replace(self.program, codes=codes), self.compiled.network):
+            raise missing
+        for number in np.unique(self.program.placement).tolist():
+            script_of(self.compiled.tables.blocks[number], MOST_INSTRUCTIONS)
+
+    def step_to(self, cycle: int) -> None:
+        """Simulate up to the beginning of a cycle."""
+        self._step(cycle - 1)
+
+    def step_to_end(self) -> None:
+        """Simulate to the end. Raises NotCovered if the columns alone do not end well."""
+        self._step(self._limit)
+        store, parts, kind = self.store, self.compiled.parts, self.compiled.network.kind
+        fifo, element = parts.fifo.view(store), parts.element.view(store)
+        sinks = self._sinks()
+        ended = store[at.S_ERROR] == at.OK and (element[:, at.E_STATE] == at.M_IDLE).all()
+        ended &= not element[:, [at.E_ACTIVE, at.E_RUNNING]].any()
+        ended &= not fifo[kind != EDGE_OUT, at.F_COUNT].any()
+        if not ended or (fifo[sinks, at.F_COUNT] != fifo[sinks, at.F_CAP]).any():
+            raise NotCovered("some columns alone do not end")
+
+    def _step(self, last: int) -> None:
+        store = self.store
+        store[at.S_LIMIT] = last
+        if store[at.S_ERROR] == at.ERROR_LIMIT:
+            store[at.S_ERROR] = at.OK
+        self.store = step_to_end(store, self.sram)
+
+    def _exits(self, stream: PassingStream) -> Ints:
+        """Return the FIFOs of the ports by which a stream leaves, in the order of its rows."""
+        names = [port.name for port in self.program.edge_outputs]
+        exits = self.streams.exits(stream)
+        ports = [self.compiled.network.edge_outputs[names.index(p.name)] for p in exits]
+        return np.concatenate([NONE, *ports])
+
+    def _sinks(self) -> Ints:
+        """Return the FIFOs of the program's own ports to the outside."""
+        passed = [self._exits(stream) for stream in self.streams.streams]
+        sinks = np.flatnonzero(self.compiled.network.kind == EDGE_OUT)
+        return np.setdiff1d(sinks, np.concatenate([NONE, *passed]))
+
+    def passed(self, stream: PassingStream) -> Ints:
+        """Return (rows, words): cycles in which words of a stream came to the next column's router.
+
+        Raises NotCovered if its rows have different numbers of words.
+        """
+        fifo = self.compiled.parts.fifo.view(self.store)[self._exits(stream)]
+        words = int(fifo[:, at.F_COUNT].max(initial=0))
+        if (fifo[:, at.F_COUNT] != words).any():
+            raise NotCovered("the rows of a stream have different numbers of words")
+        ready = self.store[fifo[:, at.F_RING, None] + 2 * np.arange(words)]
+        return np.asarray(ready - fifo[:, at.F_LATENCY, None])
+
+    def rests(self, place: int) -> bool:
+        """Return whether nothing can move in a column any more, but for words that pass.
+
+        place: of the column in the narrow grid. Nothing of it is due: all that is left waits for
+        words of passing streams.
+        """
+        parts, store = self.compiled.parts, self.store
+        element = parts.element.view(store)[place :: self.program.width]
+        fifo = parts.fifo.view(store)[self._own_fifos(place)]
+        when = np.concatenate([element[:, at.A_WHEN], fifo[:, at.A_WHEN]])
+        return bool((when < store[at.S_CYCLE]).all())
+
+    def _own_fifos(self, place: int) -> Ints:
+        """Return the FIFOs of a column without the routers of passing streams, and what follows."""
+        network, program = self.compiled.network, self.program
+        names = {stream.color for stream in self.streams.streams}
+        passing = np.array([c.id for c in program.colors if c.name in names], dtype=np.int64)
+        routers = (network.kind == ROUTER) & np.isin(network.fifo[:, at.F_COLOR], passing)
+        own = (network.element % program.width == place) & ~routers & (network.kind != EDGE_OUT)
+        return np.flatnonzero(own)
+
+    def ends(self) -> Ints:
+        """Return (columns,) the last cycle of each: of its tasks, operations, and words outside.
+
+        Raises NotCovered if an operation may end after its task.
+        """
+        parts, store, width = self.compiled.parts, self.store, self.program.width
+        execute, complete = int(store[at.K_EXECUTE]), int(store[at.K_COMPLETION])
+        if execute + 1 < max(1, complete):
+            raise NotCovered("an operation may end after its task")
+        element = parts.element.view(store)
+        until = element[:, at.E_UNTIL]
+        end = np.where(until > 0, until - store[at.K_END] + execute, 0)
+        thread = parts.thread.view(store)
+        due = thread[:, at.T_NEXT]
+        beside = np.ones(due.size, dtype=bool)  # microthreads: without the first of each element
+        beside[(element[:, at.E_THREADS] - parts.thread.start) // at.T_WIDTH] = False
+        ended = np.where(beside & (due > 0), due - complete + max(1, complete), 0)
+        of_element = np.repeat(np.arange(end.size), element[:, at.E_THREAD_COUNT])
+        np.maximum.at(end, of_element, ended)
+        place = self.compiled.network.element[self._sinks()].astype(np.int64)
+        np.maximum.at(end, place, self._last_outside())
+        return np.asarray(end.reshape(-1, width).max(axis=0))
+
+    def _last_outside(self) -> Ints:
+        """Return the cycle in which the last word came to each port to the outside, 0 without."""
+        fifo = self.compiled.parts.fifo.view(self.store)[self._sinks()]
+        last = self.store[fifo[:, at.F_RING] + 2 * np.maximum(fifo[:, at.F_COUNT] - 1, 0)]
+        return np.asarray(np.where(fifo[:, at.F_COUNT] > 0, last, 0))
+
+    @property
+    def last_outside(self) -> int:
+        """The cycle in which the last word came to the outside, 0 without one."""
+        return int(self._last_outside().max(initial=0))

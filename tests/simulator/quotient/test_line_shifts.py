@@ -1,0 +1,104 @@
+"""Which columns do the same later: the words that they take."""
+
+import numpy as np
+import pytest
+
+from tilewright.simulator.fast.no_certificate import NotCovered
+from tilewright.simulator.profiles.profile import load_profile
+from tilewright.simulator.quotient import line_shifts
+from tilewright.simulator.quotient.line_shifts import KeptColumn, OwnWords, cycles_by_columns
+from tilewright.simulator.quotient.pattern_cycles import pattern_cycles
+from tilewright.simulator.run.machine import Machine
+from tilewright.simulator.text.parsing import parse_program
+
+
+def words(*comes: int, gap: int = 1, row: tuple[int, ...] = ()) -> OwnWords:
+    numbers = np.array(comes, dtype=np.int64)
+    rows = np.array(row or [0] * len(comes), dtype=np.int64)
+    return OwnWords(rows, numbers, numbers - gap)
+
+
+def test_all_words_come_equally_late() -> None:
+    column = KeptColumn.of(3, words(10, 11, 30, 31))
+    assert column.stands_for(words(10, 11, 30, 31))
+    assert column.rests.tolist() == []
+    assert column.stands_for(words(17, 18, 37, 38))
+    assert column.rests.tolist() == [9]
+    assert column.delays == [0, 7]
+
+
+def test_words_come_later_behind_a_pause() -> None:
+    column = KeptColumn.of(3, words(10, 11, 30, 31))
+    assert column.stands_for(words(10, 11, 35, 36))
+    assert column.rests.tolist() == [29]
+    assert column.stands_for(words(12, 13, 39, 40))
+    assert column.rests.tolist() == [9, 29]
+    assert column.delays == [5, 9]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        words(17, 18, 37, 39),  # no pause between the last two, for the one before is in between
+        words(9, 10, 30, 31),  # earlier
+        words(17, 18, 30, 31),  # later, but then not any more
+        words(17, 18, 37),  # fewer
+        words(10, 11, 30, 31, row=(0, 0, 0, 1)),  # another row
+        words(17, 18, 37, 38, gap=2),  # the words before them in the stream pass otherwise
+    ],
+)
+def test_another_column_does_something_else(other: OwnWords) -> None:
+    column = KeptColumn.of(3, words(10, 11, 30, 31))
+    assert not column.stands_for(other)
+    assert column.delays == []
+
+
+def test_rows_are_compared_with_rows() -> None:
+    """Two rows whose words come at the same time: an order by cycles alone would mix them up."""
+    column = KeptColumn.of(0, words(10, 20, 10, 20, row=(0, 0, 1, 1)))
+    assert not column.stands_for(words(12, 22, 13, 23, row=(0, 0, 1, 1)))
+    assert column.stands_for(words(12, 22, 12, 22, row=(0, 0, 1, 1)))
+
+
+TEXT = """program row 1 x {width}
+color a
+code each
+  buffer v f32 [8]
+  mem1d tile v extent 3
+  input_queue 2 a
+  fabin in queue 2 extent 3
+  task main entry
+    loop p 2
+      @fmovs tile, in
+      @fmuls tile, tile, #2.0
+place each [0:1, 0:{width}]
+{routes}
+edge_input x side W [0:1] color a f32 count {words}
+"""
+
+
+def tiles(width: int) -> str:
+    routes = "\n".join(
+        f"route a [0:1, {c}:{c + 1}] rx W tx {'ER' if c < width - 1 else 'R'} counter {3 * width} "
+        f"most 3 start {(3 * (width - c)) % (3 * width)} count_data"
+        for c in range(width)
+    )
+    return TEXT.format(width=width, routes=routes, words=6 * width)
+
+
+@pytest.mark.parametrize("width", [24, 61, 200])
+def test_a_tile_each(width: int) -> None:
+    program, profile = parse_program(tiles(width), "row.txt"), load_profile("wse3-sdk-sim")
+    cycles, columns = cycles_by_columns(program, profile)
+    assert columns < 16
+    assert cycles == Machine(program, profile).cycles()
+    found = pattern_cycles(program, profile)
+    assert (found.cycles, found.reason, found.elements) == (cycles, "", columns)
+
+
+def test_too_small_a_grid(monkeypatch: pytest.MonkeyPatch) -> None:
+    program, profile = parse_program(tiles(7), "row.txt"), load_profile("wse3-sdk-sim")
+    with pytest.raises(NotCovered, match="too few"):
+        cycles_by_columns(program, profile)
+    monkeypatch.setattr(line_shifts, "LARGEST_SHARE", 1)
+    assert cycles_by_columns(program, profile)[0] == Machine(program, profile).cycles()
