@@ -6,7 +6,9 @@ left is in the ports' queues, which nobody empties.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass, replace
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -18,17 +20,50 @@ from tilewright.simulator.fast.no_certificate import NotCovered
 from tilewright.simulator.fast.scripts import script_of
 from tilewright.simulator.fast.subset import unknown_parts
 from tilewright.simulator.fast.walker import MOST_INSTRUCTIONS
+from tilewright.simulator.instructions.control_flow import Add, If, Loop, Set
+from tilewright.simulator.isa.index_expression import Index
 from tilewright.simulator.isa.machine_errors import ProgramError
+from tilewright.simulator.isa.memo import IdentityCache
 from tilewright.simulator.profiles.profile import Profile
+from tilewright.simulator.program.code_parts import all_instructions
 from tilewright.simulator.program.program import ElementCode
 from tilewright.simulator.quotient.line_blocks import Ints
 from tilewright.simulator.quotient.passing_streams import PassingStream, PassingStreams
 from tilewright.simulator.run.machine import Machine
 from tilewright.simulator.run.run_data import load_data, run_data, schedule_start, step_to_end
 
+_DEPENDS: Final = IdentityCache(256)
 NONE: Final = np.zeros(0, dtype=np.int64)
 PLAIN: Final = ElementCode("plain")
 """A code with the usual priorities."""
+
+
+def may_depend_on_data(code: ElementCode) -> bool:
+    """Return whether a counter that gets values of data may decide a branch or a place.
+
+    Loops, `set` and `add` give counters numbers of the program; all else may give them data. A walk
+    of the code knows better: what a counter of data holds may be set before it decides.
+    """
+    by_data, decides = set[str](), set(_counters_of(code.dsds))
+    for _, instruction in all_instructions(code):
+        if isinstance(instruction, Loop | If):
+            decides.add(instruction.variable)
+        if not isinstance(instruction, Loop | Set | Add):
+            by_data.update(instruction.counters_set)
+        decides.update(_counters_of(instruction))
+    return not by_data.isdisjoint(decides)
+
+
+def _counters_of(part: object) -> Iterator[str]:
+    """Yield the counters of all index expressions in a record, or in records of a tuple."""
+    if isinstance(part, Index):
+        yield from (name for name, _ in part.terms)
+    elif isinstance(part, tuple):
+        for inner in part:
+            yield from _counters_of(inner)
+    elif is_dataclass(part):
+        for inner_field in fields(part):
+            yield from _counters_of(getattr(part, inner_field.name))
 
 
 class NarrowRun:
@@ -57,7 +92,7 @@ class NarrowRun:
         self._limit = int(self.store[at.S_LIMIT])
 
     def _check_independent(self) -> None:
-        """Check that no element's work depends on the values of words."""
+        """Check that no element's work depends on the values of words. Raises NotCovered."""
         if any(port.interval > 1 for port in self.program.edge_inputs):
             raise NotCovered("a border stream slower than a word a cycle")
         codes = tuple(
@@ -66,7 +101,9 @@ class NarrowRun:
         for missing in unknown_parts(replace(self.program, codes=codes), self.compiled.network):
             raise missing
         for number in np.unique(self.program.placement).tolist():
-            script_of(self.compiled.tables.blocks[number], MOST_INSTRUCTIONS)
+            code = self.program.codes[number]
+            if _DEPENDS.of(code, "data", partial(may_depend_on_data, code)):
+                script_of(self.compiled.tables.blocks[number], MOST_INSTRUCTIONS)
 
     def step_to(self, cycle: int) -> None:
         """Simulate up to the beginning of a cycle."""

@@ -7,7 +7,7 @@ from passing_programs import passing_program
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.fast.no_certificate import NotCovered
 from tilewright.simulator.profiles.profile import load_profile
-from tilewright.simulator.quotient.narrow_run import NarrowRun
+from tilewright.simulator.quotient.narrow_run import NarrowRun, may_depend_on_data
 from tilewright.simulator.quotient.passing_streams import PassingStreams, passing_streams
 from tilewright.simulator.run.machine import Machine
 from tilewright.simulator.text.parsing import parse_program
@@ -81,6 +81,8 @@ def test_ends_are_by_column() -> None:
 
 WORK = "@fmuls tile, tile, #2.0"
 BY_DATA = f"k = add.i32 #1, #2\n    if k < 2\n      {WORK}"
+PLACE_BY_DATA = "k = add.i32 #1, #2\n    @fmuls tile, tile[1*k], #2.0"
+BESIDE = f"k = add.i32 #1, #2\n    loop i 2\n      {WORK}"
 
 
 @pytest.mark.parametrize(
@@ -95,3 +97,15 @@ def test_refused(old: str, new: str, reason: str) -> None:
     streams = row(TEXT.replace(old, new))
     with pytest.raises(NotCovered, match=reason):
         NarrowRun(streams, np.arange(3), WSE3).step_to_end()
+
+
+def test_counters_of_data_that_decide_nothing() -> None:
+    NarrowRun(row(TEXT.replace(WORK, BESIDE)), np.arange(3), WSE3).step_to_end()
+
+
+@pytest.mark.parametrize(
+    ("work", "may"), [(WORK, False), (BESIDE, False), (BY_DATA, True), (PLACE_BY_DATA, True)]
+)
+def test_what_may_depend_on_data(work: str, *, may: bool) -> None:
+    program = parse_program(TEXT.replace(WORK, work), "row.txt")
+    assert may_depend_on_data(program.codes[0]) == may
