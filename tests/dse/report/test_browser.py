@@ -162,7 +162,12 @@ addEventListener("load", () => {
   const seen = document.createElement("pre");
   seen.id = "seen";
   const texts = out.map((node) => node.outerHTML);
-  seen.textContent = JSON.stringify([page.documentElement.scrollWidth, texts]);
+  const box = (node) => node.getBoundingClientRect();
+  const heights = [...page.querySelectorAll(".chart svg text")].map((node) => box(node).height);
+  const bars = [...page.querySelectorAll(".hbar i")].map((node) => box(node).width);
+  const charts = ["scatter", "progress"].map((id) => box(page.getElementById(id)).width);
+  const sizes = [Math.min(...heights), Math.max(...bars), Math.max(...charts)];
+  seen.textContent = JSON.stringify([page.documentElement.scrollWidth, texts, ...sizes]);
   document.body.append(seen);
 });
 </script>
@@ -172,14 +177,19 @@ addEventListener("load", () => {
 @pytest.mark.nightly
 @pytest.mark.skipif(BROWSER is None, reason="no browser is installed")
 def test_nothing_sticks_out_of_a_narrow_window(toy, tmp_path):
+    """And charts can be read there: letters of 8 pixels, bars that are longer than wide."""
     run_here(toy, tmp_path, evaluator=WithBreakdown(toy.ToyModel()))
     page = tmp_path / "narrow.html"
     page.write_text(NARROW)
     document, logged = opened(page)
     assert not logged
-    width, out = json.loads(html.unescape(re.search(r'<pre id="seen">(.*?)</pre>', document)[1]))
+    seen = json.loads(html.unescape(re.search(r'<pre id="seen">(.*?)</pre>', document)[1]))
+    width, out, letters, bars, charts = seen
     assert width <= 400
     assert out == []
+    assert letters >= 8
+    assert bars > 40
+    assert charts < 400, "drawn to the width, not to be scrolled"
 
 
 @pytest.mark.nightly
