@@ -21,6 +21,7 @@ from tilewright.simulator.search.grid_mapping import map_on_grid
 
 X, Y = "- {name: X, fanout: GridX}", "- {name: Y, fanout: GridY}"
 SRAM = "tensors: {keep: All}"
+HOST = "tensors: {keep: ~(weight | Intermediates), may_keep: All}"
 SCALAR = "tensors: {keep: Nothing, may_keep: ~Outputs}"
 PRODUCT = "Z[m, n] = A[m, k] * B[k, n]"
 
@@ -72,11 +73,14 @@ def test_the_mapping_found_breaks_no_rule(changes: dict[str, str]) -> None:
         assert best.value == found.value
 
 
-def test_rules_without_a_mapping_say_which() -> None:
-    arch_text, workload_text = files({SRAM: "tensors: {keep: A | Z, may_keep: A | Z}"})
+@pytest.mark.parametrize(("line", "memory"), [(SRAM, "SRAM"), (HOST, "Host")])
+def test_rules_without_a_mapping_say_which(line: str, memory: str) -> None:
+    arch_text, workload_text = files({line: "tensors: {keep: A | Z, may_keep: A | Z}"})
     arch = load_arch(load_document("a.yaml", text=arch_text))
     workload = load_workload(load_document("w.yaml", text=workload_text))
-    with pytest.raises(InfeasibleMapping, match="may_keep of SRAM: B is held there") as refused:
+    with pytest.raises(
+        InfeasibleMapping, match=f"may_keep of {memory}: B is held there"
+    ) as refused:
         map_on_grid(arch, workload)
     assert "other rules" in refused.value.instead
     assert "more elements" not in refused.value.instead

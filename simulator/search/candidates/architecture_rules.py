@@ -54,12 +54,15 @@ def _has_rules(flat: FlatArch, space: GridMapspace) -> bool:
 def _forbids(holder: str, rules: PlacementRules, space: GridMapspace) -> bool:
     """Return whether the rules of a holder forbid mappings of the mapspace.
 
-    Which tensors the memory outside keeps is part of the mapspace.
+    In it, inputs that are not in the elements before come from the memory outside.
     """
     grid, inputs = space.grid, frozenset(access.tensor for access in space.einsum.inputs)
     moves = rules.no_refetch_from_above | rules.no_resend_to_below
     if moves or rules.tile_shape or rules.tensor_order_options:
         return True
+    if holder == grid.host.name:
+        entering = {a.tensor for a in space.einsum.inputs if not a.persistent} - space.staying
+        return bool(entering - rules.may_keep)
     if holder == grid.memory.name:
         return bool(rules.back or (inputs | space.staying) - rules.may_keep)
     is_register = grid.register is not None and holder == grid.register.name
