@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
+from typing import get_args
 
 from tilewright.arch.errors import SpecError
 from tilewright.arch.expressions.units import unknown_unit
 from tilewright.dse.run.figures import check_names, check_unit
+from tilewright.dse.run.record import TrialStatus
 
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 _OTHER_LANGUAGES = {
@@ -30,8 +32,11 @@ def check_condition(text: str, known: Collection[str], values: Collection[str]) 
     for pattern, (what, instead) in _OTHER_LANGUAGES.items():
         if pattern.search(plain):
             raise SpecError(what, value=text, instead=instead)
-    for name in set(re.findall(r"[A-Za-z_]\w*", plain)) & set(values) - set(known):
-        raise SpecError(f"{name} is a text, not a name", value=text, instead=f"'{name}' in quotes")
+    for name in sorted(set(re.findall(r"[A-Za-z_]\w*", plain)) & set(values) - set(known)):
+        column = "status" if name in get_args(TrialStatus) else "the knob"
+        is_compared = re.search(rf"[=<>]\s*{name}\b|\b{name}\s*[=!<>]", plain)
+        quoted = f"'{name}' in quotes" if is_compared else f"{column} == '{name}'"
+        raise SpecError(f"{name} is a text, not a name", value=text, instead=quoted)
     for _, limit in comparisons(plain):
         unit = unknown_unit(limit)
         if unit is not None and unit not in known:

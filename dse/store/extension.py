@@ -13,7 +13,7 @@ from typing import Any
 
 from tilewright.arch.errors import SpecError, Where
 from tilewright.arch.files.source import load_document
-from tilewright.arch.names import did_you_mean
+from tilewright.arch.names import close_names, did_you_mean
 from tilewright.dse.models.evaluator import Attempt
 from tilewright.dse.run.record import Trial
 from tilewright.dse.run.rundir import ENVIRONMENT, SPEC, TRIALS, RunDirectory, TrialLog
@@ -97,16 +97,32 @@ def _settings_of(changes: Changes, space: Space) -> dict[str, Any]:
             knob, _, kind = key.removeprefix("space.").rpartition(".")
             settings[f"space.{_path_of(knob, space)}.{kind}"] = value
         else:
-            raise SpecError(
-                f"--add {key}: a run cannot change this",
-                instead=did_you_mean(key, _MAY_CHANGE)
-                or f"one of {', '.join(_MAY_CHANGE)}, space.<knob>.values, or a new run",
-            )
+            raise _unchangeable(key, space)
     if changes.trials is not None:
         settings["search.trials"] = changes.trials
     if "search.sampler" in settings:  # the options were those of the sampler before
         settings.setdefault("search.options", {})
     return settings
+
+
+def _unchangeable(key: str, space: Space) -> SpecError:
+    """Return the error for a setting that a run cannot take; it says how a knob is written."""
+    knob = key.removeprefix("space.")
+    paths = dict(zip(labels_of(space), space.paths, strict=True))
+    if knob in paths or knob in space.paths:
+        path = paths.get(knob, knob)
+        return SpecError(
+            f"--add {key}: this does not say how the values of the knob are given",
+            instead=f"space.{path}.values='[…]', or .pow2, .range or .step, with the old values"
+            " among the new ones",
+        )
+    close = close_names(key, _MAY_CHANGE)
+    return SpecError(
+        f"--add {key}: a run cannot change this",
+        instead=f"did you mean {' or '.join(close)}?"
+        if close
+        else f"one of {', '.join(_MAY_CHANGE)}, space.<knob>.values, or a new run",
+    )
 
 
 def _path_of(knob: str, space: Space) -> str:

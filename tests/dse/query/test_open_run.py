@@ -26,6 +26,7 @@ def test_conditions_over_metrics_knobs_and_status(finished):
         "enrgy > 1": "did you mean energy",
         "status = 'feasible'": "instead: == between",
         "status == feasible": "instead: 'feasible' in quotes",
+        "energy < 1 and feasible": "instead: status == 'feasible'",
         "latency < 1 parsec": "parsec is no unit",
         "Lanes >= 2 && energy > 1": "instead: and",
         "Lanes >= 2 and (area < 1 J or energy > 1)": "area is not measured in J",

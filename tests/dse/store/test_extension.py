@@ -35,6 +35,9 @@ def test_history_stays_and_is_marked(toy, tmp_path):
 def test_what_a_run_cannot_change(toy, tmp_path):
     run_here(toy, tmp_path, {"search.trials": 8})
     for settings, words in (({"seed": 3}, "cannot change this"),
+                            ({"seed": 3}, "space.<knob>.values, or a new run"),
+                            ({"tile": [16]}, r"space.mapping.*tile.values='\[…\]', or .pow2"),
+                            ({"space.tile": [16]}, "how the values of the knob are given"),
                             ({"space.tiel.values": [16]}, "did you mean tile"),
                             ({"search.samplr": "tpe"}, "did you mean search.sampler"),
                             ({"space.tile.values": [16]}, "so: .* no such value"),
