@@ -148,6 +148,7 @@ def _is_name(step: str | int) -> bool:
     return isinstance(step, str) and "[" not in step and "-" not in step
 
 
+_SHORT: Final = 60
 _COMPUTED: Final = {
     "total_area": "leave it out; `area` is the area of one instance",
     "total_leak_power": "leave it out; `leak_power` is the leakage of one instance",
@@ -174,8 +175,10 @@ def _words(
         return f"unknown field {name}", did_you_mean(str(inner[-1]), field_names) or None
     if kind == "value_error":
         return str(context.get("error", entry["msg"])), None
-    expected = _expected(kind, context)
-    return f"{name or 'the value'} must be {expected}" if expected else _plain(entry), None
+    expected, value = _expected(kind, context), str(entry.get("input"))
+    is_text = isinstance(entry.get("input"), str) and value.isprintable() and len(value) < _SHORT
+    words = f"{name or 'the value'} must be {expected}" if expected else _plain(entry)
+    return words, f"[{value}]" if is_text and expected == _WANTED["list"] else None
 
 
 def _expected(kind: str, context: Mapping[str, Any]) -> str | None:

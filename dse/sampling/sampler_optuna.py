@@ -24,11 +24,14 @@ from tilewright.dse.study.sampler import Proposal, Result, SamplerSettings, batc
 _BUILDABLE, _UNBUILDABLE_EXCESS = "can be built", 1e9
 _REBUILT = ("nsga2", "tpe", "bottleneck")
 """Samplers whose state follows from the trials; others propose their batches again at a resume."""
-_FIT_ALL_VALUES = ("gp", "optuna.samplers.GPSampler")
-"""Samplers that fit a surface through the values of all designs, also of those not buildable."""
+_DRAWN = "drawn at random"
+"""Note of a trial whose design the sampler could not compute: why."""
+_GP = ("gp", "optuna.samplers.GPSampler")
+"""Names of the sampler that fits a surface through the values of all designs."""
 _DEFAULTS: Mapping[str, Mapping[str, bool]] = {
     "tpe": {"multivariate": True, "constant_liar": True},
     "cmaes": {"warn_independent_sampling": False},  # a warning for each trial
+    **{name: {"warn_independent_sampling": False} for name in _GP},
 }
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -171,10 +174,14 @@ class OptunaSampler:
                 ) from None
 
     def _class(self) -> Any:
-        """Return the class of the sampler: of our own where that proposes the same faster."""
+        """Return the class of the sampler: of our own where that is faster, or does not fail."""
         name = self._search.sampler
         if name in INDEXED:
             return INDEXED[name]
+        if name in _GP:
+            from tilewright.dse.sampling.steady_gp import SteadyGP
+
+            return SteadyGP
         return sampler_class(name if "." in name else f"optuna.samplers.{OPTUNA_CLASSES[name]}")
 
     def _indexed(self, sampler: optuna.samplers.BaseSampler) -> optuna.samplers.BaseSampler:
@@ -184,7 +191,11 @@ class OptunaSampler:
 
     def _proposal(self, trial: FrozenTrial) -> Proposal:
         choice = tuple(int(trial.params[path]) for path in self._space.paths)
-        return Proposal(choice, dict(trial.system_attrs))
+        notes = dict(trial.system_attrs)
+        drawn = getattr(self._study.sampler, "drawn", {})  # of a SteadyGP
+        if trial.number in drawn:
+            notes[_DRAWN] = drawn[trial.number]
+        return Proposal(choice, notes)
 
     def _frozen(self, trial: Trial, result: Result) -> FrozenTrial:
         told = self._told(result)
@@ -214,7 +225,7 @@ class OptunaSampler:
         if self._buildable < 2:
             return _Told(TrialState.FAIL, None, {})
         values = [0.0] * len(self._search.objectives)
-        if self._search.sampler in _FIT_ALL_VALUES:
+        if self._search.sampler in _GP:
             values = list(self._worst)
         return _Told(TrialState.COMPLETE, values, {_BUILDABLE: _UNBUILDABLE_EXCESS})
 

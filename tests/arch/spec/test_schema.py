@@ -52,6 +52,7 @@ def complaint(text: str) -> SpecError:
             None,
         ),
         ("items: 3", "items must be a list", 1, None),
+        ("items: a, b", "items must be a list", 1, "[a, b]"),
         ("items:\n- 3", "[0] must be a mapping (key: value)", 2, None),
         ("items: []\ntable:\n  x: {name: a, nme: b}", "unknown field nme", 3, "did you mean name?"),
         (
