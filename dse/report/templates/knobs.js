@@ -6,6 +6,11 @@ function knobScale(index, from, to) {
   return { values, place };
 }
 
+// In the order of drawing: what nothing beats lies on top.
+function frontLast(trials) {
+  return [...trials].sort((a, b) => currentFront.has(a.n) - currentFront.has(b.n));
+}
+
 function drawSlices() {
   if (!DATA.metrics.length) return;
   const metric = byId("slice-metric").value, box = byId("slices");
@@ -20,7 +25,7 @@ function slice(name, index, metric, shown, numbers) {
   const text = (value) => shown.find((trial) => trial.point[index] === value)?.shown[index] ?? "";
   const svg = el("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${METRICS.get(metric).label} by ${name}` });
   svg.append(el("line", { x1: left, x2: width - 6, y1: height - bottom, y2: height - bottom, class: "axis" }));
-  for (const trial of shown) {
+  for (const trial of frontLast(shown)) {
     const dot = el("circle", { cx: place.get(trial.point[index]), cy: y.place(trial.metrics[metric]), r: currentFront.has(trial.n) ? 4 : 2.6, class: (currentFront.has(trial.n) ? "p front" : "p plain") + (within(trial) ? "" : " out"), onclick: () => select(trial.n) });
     dot.append(el("title", {}, `${trialName(trial)}: ${trial.shown[index]}, ${metricText(trial, metric)}`));
     svg.append(dot);
@@ -51,7 +56,8 @@ function drawParallel() {
     ...DATA.objectives.map(({ metric }) => { const numbers = shown.map((trial) => trial.metrics[metric]), unit = METRICS.get(metric).unit; return [quantity(Math.min(...numbers), unit), quantity(Math.max(...numbers), unit)]; }),
   ];
   const names = [...DATA.knobs, ...DATA.objectives.map(({ metric }) => METRICS.get(metric).label)];
-  const lines = [...shown].sort((a, b) => currentFront.has(a.n) - currentFront.has(b.n)).map((trial) => {
+  svg.style.setProperty("--thread", Math.min(0.5, Math.max(0.05, 60 / shown.length)));
+  const lines = frontLast(shown).map((trial) => {
     const path = scales.map((scale, at) => `${at ? "L" : "M"}${x(at).toFixed(1)},${scale(trial).toFixed(1)}`).join("");
     const line = el("path", { d: path, class: `thread${currentFront.has(trial.n) ? " front" : ""}${within(trial) ? "" : " out"}`, onclick: () => select(trial.n) });
     line.append(el("title", {}, trialName(trial)));

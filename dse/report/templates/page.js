@@ -36,7 +36,8 @@ function drawAll() {
 function setUpAxes() {
   const hasMetrics = DATA.metrics.length > 0;
   const names = [...DATA.metrics.map((metric) => metric.name), TRIAL_AXIS];
-  const objectives = [...GOALS.keys()];
+  const values = (name) => new Set(DATA.trials.map((trial) => trial.metrics[name]).filter((value) => value !== undefined)).size;
+  const objectives = [...GOALS.keys()].sort((a, b) => (values(a) < 2) - (values(b) < 2)); // what all agree in is no axis
   const start = objectives.length > 1 ? objectives : [TRIAL_AXIS, objectives[0]];
   ["axis-x", "axis-y"].forEach((id, index) => {
     byId(id).append(...names.map((name) => el("option", { value: name }, name === TRIAL_AXIS ? name : METRICS.get(name).label)));
