@@ -141,7 +141,9 @@ class _Options:
             if allows(axis, frozenset(share.variable for share in shares))
         ]
         dim = grid.dimension(axis)
-        if dim is not None:
+        if dim is not None and (
+            dim.reuse or dim.loop_bounds or dim.min_usage or dim.usage_scale > 1
+        ):
             options = _within_rules(options, dim, einsum)
         options.sort(key=lambda shares: -prod(share.count for share in shares))
         counts = np.ones((len(options), len(names)), dtype=np.int64)

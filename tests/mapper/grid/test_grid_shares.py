@@ -1,11 +1,15 @@
 """Divisions of an iteration space over a grid: compared with all divisions, one by one."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from itertools import product
 from math import prod
+from typing import Any
 
 import pytest
 from grid_mappings import FORMS, einsum_workload, grid_arch, workload_text
 
+from tilewright.arch.components.components import Comparison
 from tilewright.arch.files.source import load_document
 from tilewright.mapper.grid.grid import grid_of
 from tilewright.mapper.grid.grid_shares import (
@@ -88,3 +92,39 @@ def test_one_variable_along_each_axis_may_leave_some_more_points(size: int, elem
     }
     assert set(near) == expected - set(least)
     assert len(near) == len(set(near))
+
+
+@pytest.mark.parametrize(
+    ("rules", "obeys"),
+    [
+        (
+            {"loop_bounds": (Comparison(frozenset("mk"), "product<=", 2),)},
+            lambda lanes: lanes["m"] * lanes["k"] <= 2,
+        ),
+        ({"reuse": frozenset("A")}, lambda lanes: lanes["m"] == lanes["k"] == 1),
+        ({"min_usage": 1.0}, lambda lanes: prod(lanes.values()) == 6),
+        ({"min_usage": 0.6}, lambda lanes: prod(lanes.values()) >= 4),
+        ({"usage_scale": 2.0}, lambda lanes: prod(lanes.values()) <= 3),
+        ({"min_usage": 1.0, "reuse": frozenset("AB")}, lambda lanes: set(lanes.values()) == {1}),
+    ],
+)
+def test_shares_obey_the_rules_of_a_dimension(
+    rules: dict[str, Any], obeys: Callable[[dict[str, int]], bool]
+) -> None:
+    """Of the shares along a line of six elements those that obey, with the fewest points."""
+    einsum = einsum_workload("matrix product").einsums[0]
+    line = grid_of(grid_arch("matrix product", 32, 6, 1))
+    ruled = replace(line, spatial=(replace(line.spatial[0], **rules), *line.spatial[1:]))
+
+    def lanes(shares: tuple[Share, ...]) -> dict[str, int]:
+        return dict.fromkeys(einsum.bounds, 1) | {s.variable: s.count for s in shares}
+
+    def points(shares: tuple[Share, ...]) -> int:
+        return prod(local_sizes(einsum, shares).values())
+
+    found = least_work_shares(ruled, einsum, anything)
+    assert found
+    assert all(obeys(lanes(shares)) for shares in found)
+    single = [(Share("X", name, n),) for name in einsum.bounds for n in range(2, 7)]
+    others = [shares for shares in [(), *single] if obeys(lanes(shares))]
+    assert points(found[0]) <= min(map(points, others), default=points(found[0]))
