@@ -1,6 +1,6 @@
 """Formulas with exp, log, sigmoid and tanh as scalar instructions in the body of a map.
 
-The machine has no instructions for exp, log, sigmoid and tanh; those of f32 are the usual
+The machine has no instructions for exp, log, sigmoid and tanh; those of floats are the usual
 reductions of the argument with a polynomial (Muller, Elementary Functions, §11), so their cycles
 are those of the instructions.
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import count
 from math import log
 from typing import Final
@@ -17,96 +18,122 @@ from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.build.task_builder import TaskBuilder
 
 Value = str | float
-Emit = Callable[[TaskBuilder, str, Iterator[int]], str]
+
+
+@dataclass(frozen=True, slots=True)
+class FloatForm:
+    """What the functions need to know of a float type.
+
+    `ln2_high`: ln 2 up to so few bits that its products with exponents are exact. `shift`: more
+    than the least exponent: a sum with it is positive, so that cutting it rounds down. `least`,
+    `most`: arguments of exp beyond which it is 0 or infinite. `terms`: degree of the polynomial of
+    exp; `odd_terms`: terms of the series of atanh. `fraction`: bits of the fraction; `bias`: of the
+    exponent; `bits`: type of the bits.
+    """
+
+    dtype: str
+    ln2_high: float
+    shift: int
+    least: float
+    most: float
+    terms: int
+    odd_terms: int
+    fraction: int
+    bias: int
+    bits: str
+
+
+FORMS: Final = {
+    "f32": FloatForm("f32", 0.693359375, 256, -104.0, 89.0, 7, 7, 23, 127, "u32"),
+    "f16": FloatForm("f16", 0.6875, 32, -18.0, 12.0, 5, 4, 10, 15, "u16"),
+}
 _LOG2_E: Final = 1 / log(2)
-_LN2_HIGH: Final = 0.693359375
-"""ln 2 up to 10 bits, so that its products with small integers are exact."""
-_LN2_LOW: Final = log(2) - 0.693359375
-_SHIFT: Final = 256
-"""More than the least exponent: a sum with it is positive, so that cutting it rounds down."""
-_TERMS: Final = 7
-_ODD_TERMS: Final = 7
 
 
-def _step(
-    task: TaskBuilder, numbers: Iterator[int], operation: str, *sources: str | float,
-    dtype: str = "f32",
-) -> str:  # fmt: skip
-    target = f"value{next(numbers)}"
-    task.compute(target, operation, *sources, dtype=dtype)
-    return target
+@dataclass(frozen=True, slots=True)
+class FunctionSteps:
+    """Append the instructions of a function to a task, each into a counter of its own.
 
-
-def emit_exp(task: TaskBuilder, x: str, numbers: Iterator[int]) -> str:
-    """Append exp(x) = 2^k exp(r) with k = round(x / ln 2) and |r| <= ln(2) / 2.
-
-    `x`: counter of the argument; `numbers`: of the counters `value<n>` that are free. Returns the
-    counter of the result. exp(r) is its Taylor polynomial of degree 7, whose error is below 6e-9.
+    `numbers`: of the counters `value<n>` that are free; `form`: of the type of the values.
     """
-    shifted = _step(task, numbers, "add", _step(task, numbers, "mul", x, _LOG2_E), _SHIFT + 0.5)
-    whole = _step(task, numbers, "to_int", shifted)
-    power = _step(task, numbers, "sub", whole, _SHIFT, dtype="i32")
-    turns = _step(task, numbers, "from_int", power)
-    rest = _step(task, numbers, "sub", x, _step(task, numbers, "mul", turns, _LN2_HIGH))
-    rest = _step(task, numbers, "sub", rest, _step(task, numbers, "mul", turns, _LN2_LOW))
-    value: str | float = 1.0
-    for degree in range(_TERMS, 0, -1):  # 1 + r/1 (1 + r/2 (1 + r/3 ...))
-        scaled = _step(task, numbers, "mul", value, _step(task, numbers, "mul", rest, 1 / degree))
-        value = _step(task, numbers, "add", scaled, 1.0)
-    return _step(task, numbers, "scale", value, power)
+
+    task: TaskBuilder
+    numbers: Iterator[int]
+    form: FloatForm
+
+    def step(self, operation: str, *sources: Value, dtype: str | None = None) -> str:
+        """Append an instruction; return the counter of its result."""
+        target = f"value{next(self.numbers)}"
+        self.task.compute(target, operation, *sources, dtype=dtype or self.form.dtype)
+        return target
+
+    def exp(self, x: str) -> str:
+        """Append exp(x) = 2^k exp(r) with k = round(x / ln 2) and |r| <= ln(2) / 2.
+
+        `x`: counter of the argument. Returns the counter of the result. exp(r) is its Taylor
+        polynomial, whose error is below a roundoff; arguments far below 0 give 0, far above it
+        infinity.
+        """
+        form, step = self.form, self.step
+        x = step("min", step("max", x, form.least), form.most)
+        shifted = step("add", step("mul", x, _LOG2_E), form.shift + 0.5)
+        power = step("sub", step("to_int", shifted), form.shift, dtype="i32")
+        turns = step("from_int", power)
+        rest = step("sub", x, step("mul", turns, form.ln2_high))
+        rest = step("sub", rest, step("mul", turns, log(2) - form.ln2_high))
+        value: Value = 1.0
+        for degree in range(form.terms, 0, -1):  # 1 + r/1 (1 + r/2 (1 + r/3 ...))
+            scaled = step("mul", value, step("mul", rest, 1 / degree))
+            value = step("add", scaled, 1.0)
+        return step("scale", value, power)
+
+    def log(self, x: str) -> str:
+        """Append log(x) = e ln 2 + 2 atanh((m - 1) / (m + 1)) with x = m 2^e and 1 <= m < 2.
+
+        `x`: counter of the argument, a positive normal number. Returns the counter of the result.
+        The series of atanh ends where its error is below a roundoff.
+        """
+        form, step = self.form, self.step
+        mantissa = step("norm", x)
+        bits = step("shr", x, form.fraction, dtype=form.bits)
+        exponent = step("from_int", step("sub", bits, form.bias, dtype="i32"))
+        above = step("sub", mantissa, 1.0)
+        quotient = step("div", above, step("add", mantissa, 1.0))
+        square = step("mul", quotient, quotient)
+        value: Value = 1 / (2 * form.odd_terms - 1)
+        for degree in range(2 * form.odd_terms - 3, 0, -2):
+            value = step("add", step("mul", value, square), 1 / degree)
+        twice = step("mul", step("add", quotient, quotient), value)
+        return step("add", twice, step("mul", exponent, log(2)))
+
+    def sigmoid(self, x: str) -> str:
+        """Append sigmoid(x) = 1 / (1 + exp(-x)).
+
+        `x`: counter of the argument. Returns the counter of the result.
+        """
+        power = self.exp(self.step("sub", 0.0, x))
+        return self.step("div", 1.0, self.step("add", power, 1.0))
+
+    def tanh(self, x: str) -> str:
+        """Append tanh(x) = 1 - 2 / (1 + exp(2 x)); its error is absolute, not relative, near 0.
+
+        `x`: counter of the argument. Returns the counter of the result.
+        """
+        power = self.exp(self.step("add", x, x))
+        quotient = self.step("div", 2.0, self.step("add", power, 1.0))
+        return self.step("sub", 1.0, quotient)
 
 
-def emit_log(task: TaskBuilder, x: str, numbers: Iterator[int]) -> str:
-    """Append log(x) = e ln 2 + 2 atanh((m - 1) / (m + 1)) with x = m 2^e and 1 <= m < 2.
-
-    `x`: counter of the argument, a positive normal number; `numbers`: of the counters `value<n>`
-    that are free. Returns the counter of the result. The series of atanh ends with the term of
-    degree 13; its error is below 1e-8.
-    """
-    mantissa = _step(task, numbers, "norm", x)
-    bits = _step(task, numbers, "shr", x, 23, dtype="u32")
-    exponent = _step(task, numbers, "from_int", _step(task, numbers, "sub", bits, 127, dtype="i32"))
-    above = _step(task, numbers, "sub", mantissa, 1.0)
-    quotient = _step(task, numbers, "div", above, _step(task, numbers, "add", mantissa, 1.0))
-    square = _step(task, numbers, "mul", quotient, quotient)
-    value: str | float = 1 / (2 * _ODD_TERMS - 1)
-    for degree in range(2 * _ODD_TERMS - 3, 0, -2):
-        value = _step(task, numbers, "add", _step(task, numbers, "mul", value, square), 1 / degree)
-    twice = _step(task, numbers, "mul", _step(task, numbers, "add", quotient, quotient), value)
-    return _step(task, numbers, "add", twice, _step(task, numbers, "mul", exponent, log(2)))
-
-
-def emit_sigmoid(task: TaskBuilder, x: str, numbers: Iterator[int]) -> str:
-    """Append sigmoid(x) = 1 / (1 + exp(-x)).
-
-    `x`: counter of the argument; `numbers`: of the counters `value<n>` that are free. Returns the
-    counter of the result.
-    """
-    power = emit_exp(task, _step(task, numbers, "sub", 0.0, x), numbers)
-    return _step(task, numbers, "div", 1.0, _step(task, numbers, "add", power, 1.0))
-
-
-def emit_tanh(task: TaskBuilder, x: str, numbers: Iterator[int]) -> str:
-    """Append tanh(x) = 1 - 2 / (1 + exp(2 x)); its error is absolute, not relative, near 0.
-
-    `x`: counter of the argument; `numbers`: of the counters `value<n>` that are free. Returns the
-    counter of the result.
-    """
-    power = emit_exp(task, _step(task, numbers, "add", x, x), numbers)
-    quotient = _step(task, numbers, "div", 2.0, _step(task, numbers, "add", power, 1.0))
-    return _step(task, numbers, "sub", 1.0, quotient)
-
-
-ELEMENTARY: Final[dict[str, Emit]] = {
-    "exp": emit_exp,
-    "log": emit_log,
-    "sigmoid": emit_sigmoid,
-    "tanh": emit_tanh,
+ELEMENTARY: Final[dict[str, Callable[[FunctionSteps, str], str]]] = {
+    "exp": FunctionSteps.exp,
+    "log": FunctionSteps.log,
+    "sigmoid": FunctionSteps.sigmoid,
+    "tanh": FunctionSteps.tanh,
 }
 """What appends the instructions of each function."""
 ROUNDINGS: Final = 4
 """No function errs by more than so many roundings: relative for exp, absolute for the others."""
-FLOATS: Final = ("f32", "f16")
+FLOATS: Final = tuple(FORMS)
 _BINARY = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div"}
 
 
@@ -143,16 +170,15 @@ def _emit(task: TaskBuilder, node: ast.expr, dtype: str, numbers: Iterator[int])
         case ast.Call(func=ast.Name(id="sqrt"), args=[operand]) if dtype in FLOATS:
             name, operands = "sqrt", [operand]
         case ast.Call(func=ast.Name(id=function), args=[operand]) if (
-            function in ELEMENTARY and dtype == "f32"
+            function in ELEMENTARY and dtype in FORMS
         ):
             argument = f"value{next(numbers)}"
             task.compute(argument, "mov", _emit(task, operand, dtype, numbers), dtype=dtype)
-            return ELEMENTARY[function](task, argument, numbers)
+            return ELEMENTARY[function](FunctionSteps(task, numbers, FORMS[dtype]), argument)
         case _:
             raise InfeasibleMapping(
                 f"there are no instructions for {_named(node)} of {dtype}",
-                instead="+ - *, max, relu, square; of floats / and sqrt, too; of f32 exp, log, "
-                "sigmoid and tanh, too",
+                instead="+ - *, max, relu, square; of floats / and sqrt exp log sigmoid tanh, too",
             )
     values = [_emit(task, operand, dtype, numbers) for operand in operands]
     target = f"value{next(numbers)}"

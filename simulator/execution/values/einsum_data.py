@@ -10,7 +10,7 @@ import ast
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import expm1, log1p
+from math import expm1, inf, log1p
 from typing import Final
 
 import numpy as np
@@ -41,6 +41,8 @@ BLOCK_VALUES: Final = 1 << 17
 ROUNDOFF = {"f32": 2.0**-24, "f16": 2.0**-11}
 SMALLEST = {"f32": 2.0**-126, "f16": 2.0**-14}
 """The smallest normal numbers: below them rounding is not relative."""
+LARGEST = {"f32": (2 - 2.0**-23) * 2.0**127, "f16": 65504.0}
+"""The largest numbers: beyond them a result may be infinite."""
 MUCH: Final = 0.5
 """Roundings times their size from which on the bound for any order of additions says little."""
 SLACK = 1 + 2.0**-10
@@ -100,7 +102,8 @@ class EinsumData:
     def compare(self, output: Floats, additions: int | None = None) -> float:
         """Return the greatest error of an output as a share (0 to 1) of what rounding allows.
 
-        `output`: the whole tensor; it must be `nan` exactly where numpy's result is. `additions`:
+        `output`: the whole tensor; it must be `nan` exactly where numpy's result is, and may be
+        infinite where numpy's, in float64, is beyond the number type. `additions`:
         the most additions that one value went through in the run, None if not known; the bound then
         takes all of the sum. Raises WrongResult if an error is above its bound, TilewrightError
         where the formula has no value.
@@ -108,6 +111,9 @@ class EinsumData:
         exact, allowed = self._result.value, self._result.error(additions)
         equal = (output == exact) | (np.isnan(output) & np.isnan(exact))
         with np.errstate(invalid="ignore", divide="ignore"):
+            largest = LARGEST.get(number_types(self.einsum).output, inf)
+            is_beyond = np.abs(exact) + allowed > largest
+            equal |= is_beyond & (output == np.copysign(np.inf, exact))
             share = np.where(equal, 0.0, np.abs(output - exact) / allowed)
         worst = float(np.max(share)) if share.size else 0.0
         if not worst <= 1:
@@ -172,7 +178,7 @@ def _bounded(
     values = {name: array.astype(np.float64) for name, array in operands.items()}
     wrong = {name: errors.get(name, np.zeros_like(array)) for name, array in values.items()}
     read = list(map(_Rounded, read_values(einsum, values), read_values(einsum, wrong)))
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         point = _evaluated(expression(einsum), read, unit)
     exact = joined_values(einsum, point.value)
     if joins_by_max(einsum):

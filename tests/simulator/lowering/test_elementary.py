@@ -19,13 +19,15 @@ from tilewright.simulator.execution.einsum_execution import execute_einsum
 from tilewright.simulator.lowering.elementary import ROUNDINGS
 
 Floats = npt.NDArray[np.float64]
-UNIT = 2.0**-24
+UNIT = {16: 2.0**-11, 32: 2.0**-24}
+LEAST = {16: 2.0**-25, 32: 0.0}
+"""Half of the least number above 0 of f16; results near that of f32 are not looked at."""
 
 
-def on_the_machine(function: str, values: Floats) -> tuple[Floats, Floats]:
-    """Return the arguments in f32, and the machine's values of a function."""
+def on_the_machine(function: str, values: Floats, bits: int = 32) -> tuple[Floats, Floats]:
+    """Return the arguments in f32 or f16, and the machine's values of a function."""
     text = (
-        f"workload:\n  rank_sizes: {{M: {len(values)}}}\n  bits_per_value: {{All: 32}}\n"
+        f"workload:\n  rank_sizes: {{M: {len(values)}}}\n  bits_per_value: {{All: {bits}}}\n"
         f'  einsums:\n  - {{einsum: "Z[m] = {function}(A[m])", '
         "renames: {input: A, output: Z, weight: Nothing}}\n"
     )
@@ -34,11 +36,12 @@ def on_the_machine(function: str, values: Floats) -> tuple[Floats, Floats]:
     flat = flatten(load_arch(HARDWARE), workload.scope(einsum.name))[0]
     space = GridMapspace(grid_of(flat), einsum)
     mapping = space.mapping_of(space.members(next(iter(space.families())))[0])
-    arguments = values.astype(np.float32)
+    arguments = values.astype(f"f{bits // 8}")
     run = execute_einsum(space_time(flat, einsum, mapping), operands={"A": arguments})
-    return arguments.astype(np.float64), run.output
+    return arguments.astype(np.float64), run.output.astype(np.float64)
 
 
+@pytest.mark.parametrize("bits", [16, 32])
 @pytest.mark.parametrize(
     ("function", "exact", "values"),
     [
@@ -50,15 +53,30 @@ def on_the_machine(function: str, values: Floats) -> tuple[Floats, Floats]:
     ],
 )
 def test_the_error_is_within_the_stated_roundings(
-    function: str, exact: Callable[[Floats], Floats], values: Floats
+    function: str, exact: Callable[[Floats], Floats], values: Floats, bits: int
 ) -> None:
-    arguments, found = on_the_machine(function, values)
+    if bits == 16 and function == "log":
+        values = np.unique(np.clip(values, 2.0**-14, 65504))
+    arguments, found = on_the_machine(function, values, bits)
     expected = exact(arguments)
-    assert np.all(np.abs(found - expected) <= ROUNDINGS * UNIT * (1 + np.abs(expected)))
+    assert np.all(np.abs(found - expected) <= ROUNDINGS * UNIT[bits] * (1 + np.abs(expected)))
 
 
-def test_exp_errs_by_a_relative_amount_and_ends_in_zero() -> None:
-    arguments, found = on_the_machine("exp", np.linspace(-87, 88, 4000))
+@pytest.mark.parametrize(("bits", "least", "most"), [(16, -17, 11), (32, -87, 88)])
+def test_exp_errs_by_a_relative_amount(bits: int, least: int, most: int) -> None:
+    arguments, found = on_the_machine("exp", np.linspace(least, most, 4000), bits)
     expected = np.exp(arguments)
-    assert np.all(np.abs(found - expected) <= ROUNDINGS * UNIT * expected)
-    assert np.all(on_the_machine("exp", np.linspace(-200, -150, 8))[1] == 0)
+    allowed = ROUNDINGS * UNIT[bits] * expected + LEAST[bits]
+    assert np.all(np.abs(found - expected) <= allowed)
+
+
+@pytest.mark.parametrize("bits", [16, 32])
+def test_exp_of_masked_values_is_zero_and_of_large_ones_infinite(bits: int) -> None:
+    """A mask of an attention is a large negative number."""
+    masks = -np.array([200.0, 1e4, 6e4, 1e9, 3e30, np.inf][: 3 if bits == 16 else 6])
+    masks = np.append(masks, -np.inf)
+    assert np.all(on_the_machine("exp", masks, bits)[1] == 0)
+    assert np.all(on_the_machine("exp", -masks, bits)[1] == np.inf)
+    for function, ends in (("sigmoid", (0, 1)), ("tanh", (-1, 1))):
+        for sign, end in zip((1, -1), ends, strict=True):
+            assert np.all(on_the_machine(function, sign * masks, bits)[1] == end)
