@@ -34,7 +34,7 @@ _DEFAULTS: Mapping[str, Mapping[str, bool]] = {
     **{name: {"warn_independent_sampling": False} for name in _GP},
 }
 
-optuna.logging.set_verbosity(optuna.logging.WARNING)
+optuna.logging.set_verbosity(optuna.logging.ERROR)  # its warnings are of its own arithmetic
 
 
 @dataclass(frozen=True, slots=True)
