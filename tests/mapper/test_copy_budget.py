@@ -72,8 +72,8 @@ def test_many_ways_to_copy_end_with_the_budget(limit: dict[str, float]) -> None:
     ]
     arch = load_arch("\n".join(lines))
     work = workload_with_copies(("copy Y[b, m] = A[m]",), {"b": 8, "m": 64})
-    began = time.monotonic()
+    began = time.process_time()
     result = search(arch, work, **limit)  # type: ignore[arg-type]
-    assert time.monotonic() - began < 10
+    assert time.process_time() - began < 10
     assert result.certificate.kind == "bounded"
     assert evaluate(arch, work, result.best.mapping) == result.best.score
