@@ -243,9 +243,14 @@ def diff_trials(
             raise RunError(f"trial {trial.number} has no metrics: {trial.reason}")
     a, b = pair
     knobs = _changed_knobs(run, a, b)
+    names = [objective.metric for objective in run.spec.objectives]
+    if not a.breakdown and not b.breakdown:  # the other metrics are all that is known of why
+        names += [
+            n for n in sorted(a.metrics) if n not in names and a.metrics[n] != b.metrics.get(n)
+        ]
     metrics = {
         name: (a.metrics[name], b.metrics[name])
-        for name in [o.metric for o in run.spec.objectives]
+        for name in names
         if name in a.metrics and name in b.metrics
     }
     costs = ("energy", "latency", "cycles", "area")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tilewright.dse import open_run
+from tilewright.dse.command.shipped import find_study
 from tilewright.dse.query.comparison import compare_runs, diff_trials
 from tilewright.dse.run.runner import Execution, start_study
 from tilewright.dse.study.study_loading import load_study
@@ -22,6 +23,18 @@ def test_the_parts_add_up_to_the_difference(finished):
         assert sum(moved) == pytest.approx(change)
     assert any(part.part.startswith("Main: read") for part in found.traffic)
     assert "energy by tensor and memory" in found.text()
+
+
+def test_without_a_breakdown_the_other_metrics_say_why(tmp_path):
+    spec = load_study(find_study("trainium_matmul"), {"search.trials": 12})
+    start_study(spec, tmp_path / "run", Execution())
+    run = open_run(tmp_path / "run")
+    first, *_, second = run.where("status == 'feasible'").sorted_by("dram_traffic")
+    found = diff_trials(run, first.number, second.number)
+    assert first.metrics["dram_traffic"] < second.metrics["dram_traffic"]
+    assert list(found.metrics)[:2] == [o.metric for o in spec.objectives]
+    assert all(a != b for name, (a, b) in list(found.metrics.items())[2:])
+    assert "DRAM traffic: " in found.text()
 
 
 def test_a_run_equals_itself(finished):
