@@ -124,7 +124,7 @@ def check_figure(text: str, known: Iterable[str], where: Where | None = None) ->
                 value=text,
             )
     sides = _COMPARISON.split(text)
-    used = frozenset(name for side in sides for name in check_names(side, known, where))
+    used = frozenset(name for side in sides for name in check_names(side.strip(), known, where))
     if not used or _is_constant(sides, used):
         raise SpecError(
             f"this {'is of no metric' if not used else 'cancels out'}: it is the same for every"
