@@ -175,10 +175,15 @@ def _words(
         return f"unknown field {name}", did_you_mean(str(inner[-1]), field_names) or None
     if kind == "value_error":
         return str(context.get("error", entry["msg"])), None
-    expected, value = _expected(kind, context), str(entry.get("input"))
-    is_text = isinstance(entry.get("input"), str) and value.isprintable() and len(value) < _SHORT
+    expected = _expected(kind, context)
     words = f"{name or 'the value'} must be {expected}" if expected else _plain(entry)
-    return words, f"[{value}]" if is_text and expected == _WANTED["list"] else None
+    return words, _as_list(entry.get("input")) if expected == _WANTED["list"] else None
+
+
+def _as_list(value: object) -> str | None:
+    """Return a short text as a list of one; None for anything else."""
+    is_text = isinstance(value, str) and value.isprintable() and len(value) < _SHORT
+    return f"[{value}]" if is_text else None
 
 
 def _expected(kind: str, context: Mapping[str, Any]) -> str | None:

@@ -228,6 +228,15 @@ def _signed(difference: float, metric: str) -> str:
     return ("+" if difference > 0 else "−") + quantity(abs(difference), metric)
 
 
+def _compared_metrics(run: RunTrials, a: Trial, b: Trial) -> list[str]:
+    """Return the objectives; where a design has no parts of its costs, all that differs, too."""
+    names = [objective.metric for objective in run.spec.objectives]
+    if a.breakdown or b.breakdown:
+        return names
+    others = (name for name in sorted(a.metrics) if a.metrics[name] != b.metrics.get(name))
+    return list(dict.fromkeys([*names, *others]))
+
+
 def diff_trials(
     run: RunTrials, first: int, second: int, note: Note = lambda _: None
 ) -> DesignDifference:
@@ -243,14 +252,9 @@ def diff_trials(
             raise RunError(f"trial {trial.number} has no metrics: {trial.reason}")
     a, b = pair
     knobs = _changed_knobs(run, a, b)
-    names = [objective.metric for objective in run.spec.objectives]
-    if not a.breakdown and not b.breakdown:  # the other metrics are all that is known of why
-        names += [
-            n for n in sorted(a.metrics) if n not in names and a.metrics[n] != b.metrics.get(n)
-        ]
     metrics = {
         name: (a.metrics[name], b.metrics[name])
-        for name in names
+        for name in _compared_metrics(run, a, b)
         if name in a.metrics and name in b.metrics
     }
     costs = ("energy", "latency", "cycles", "area")

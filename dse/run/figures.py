@@ -145,15 +145,25 @@ def _is_constant(sides: list[str], used: frozenset[str]) -> bool:
         return False
     names = {name for side in sides for name in _DOTTED.findall(side)}
     given = sorted(name for name in names if name.partition(".")[0] in used)
-    found = []
-    for number, scale in enumerate((1e-9, 1e-3, 1.0, 1e3, 1e9)):
-        metrics = {name: scale * (2 + number + place) ** 0.5 for place, name in enumerate(given)}
-        try:
-            values = [value_of(side, nested(metrics)) for side in sides]
-        except SpecError:
-            return False
-        found.append(values[0] - values[-1] if len(values) > 1 else values[0])
-    return max(found) - min(found) <= _SAME * max(map(abs, found))
+    try:
+        figures = [_figure_at(sides, given, point) for point in range(len(_SCALES))]
+    except SpecError:
+        return False
+    return max(figures) - min(figures) <= _SAME * max(map(abs, figures))
+
+
+_SCALES = (1e-9, 1e-3, 1.0, 1e3, 1e9)
+
+
+def _figure_at(sides: list[str], names: list[str], point: int) -> float:
+    """Return a figure, or the difference of a limit's sides, where metrics have some values.
+
+    `names`: of the metrics; `point`: number of the values. Raises SpecError where it has none.
+    """
+    scale = _SCALES[point]
+    metrics = {name: scale * (2 + point + place) ** 0.5 for place, name in enumerate(names)}
+    values = [value_of(side, nested(metrics)) for side in sides]
+    return values[0] - values[-1] if len(values) > 1 else values[0]
 
 
 def uses_base(text: str) -> bool:

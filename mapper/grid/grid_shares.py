@@ -141,9 +141,7 @@ class _Options:
             if allows(axis, frozenset(share.variable for share in shares))
         ]
         dim = grid.dimension(axis)
-        if dim is not None and (
-            dim.reuse or dim.loop_bounds or dim.min_usage or dim.usage_scale > 1
-        ):
+        if dim is not None and _has_rules(dim):
             options = _within_rules(options, dim, einsum)
         options.sort(key=lambda shares: -prod(share.count for share in shares))
         counts = np.ones((len(options), len(names)), dtype=np.int64)
@@ -151,6 +149,20 @@ class _Options:
             for share in shares:
                 counts[number, names.index(share.variable)] = share.count
         return _Options(options, counts, counts.prod(axis=1))
+
+
+def _obeys(
+    shares: tuple[Share, ...], dim: SpatialDim, einsum: Einsum, free: frozenset[str]
+) -> bool:
+    """Return whether shares obey reuse and loop_bounds; `free`: variables that may be divided."""
+    lanes = dict.fromkeys(einsum.bounds, 1) | {s.variable: s.count for s in shares}
+    is_free = free.issuperset(share.variable for share in shares)
+    return is_free and all(holds(bound, lanes) for bound in dim.loop_bounds)
+
+
+def _has_rules(dim: SpatialDim) -> bool:
+    """Return whether a dimension of the architecture limits the shares over it."""
+    return bool(dim.reuse or dim.loop_bounds or dim.min_usage or dim.usage_scale > 1)
 
 
 def _within_rules(
@@ -162,12 +174,7 @@ def _within_rules(
     counts.
     """
     free = free_variables(dim, einsum, frozenset())
-    obeying = []
-    for shares in options:
-        lanes = dict.fromkeys(einsum.bounds, 1) | {s.variable: s.count for s in shares}
-        divided = {share.variable for share in shares}
-        if divided <= set(free) and all(holds(bound, lanes) for bound in dim.loop_bounds):
-            obeying.append(shares)
+    obeying = [shares for shares in options if _obeys(shares, dim, einsum, frozenset(free))]
     usages = [usage(dim, prod(share.count for share in shares)) for shares in obeying]
     reached = max((share for share in usages if share <= 1 + ROUNDING), default=0.0)
     least = min(dim.min_usage, reached) - ROUNDING

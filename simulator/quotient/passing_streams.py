@@ -79,14 +79,19 @@ class PassingStreams:
             yield EdgeOutput(name, "E", *place, stream.color, stream.dtype, stream.words)
 
 
+def _check_ends(program: Program) -> None:
+    """Raise NotCovered if words enter or leave in the east, or a route has a color swap."""
+    sides = {*(p.side for p in program.edge_inputs), *(p.side for p in program.edge_outputs)}
+    if "E" in sides or any(route.swap for route in program.routes):
+        raise NotCovered(CROSSED)
+
+
 def passing_streams(program: Program, first: int) -> PassingStreams:
     """Return the streams that pass from column `first` on, and which of these columns are alike.
 
     Raises NotCovered if anything else crosses from one of these columns to the next one.
     """
-    sides = {*(p.side for p in program.edge_inputs), *(p.side for p in program.edge_outputs)}
-    if "E" in sides or any(route.swap for route in program.routes):
-        raise NotCovered(CROSSED)
+    _check_ends(program)
     routes = [r for r in program.routes if r.area.column + r.area.width > first]
     colors = {r.color for r in routes if not {"E", "W"}.isdisjoint(_ports(r))}
     rest = tuple(r for r in routes if r.color not in colors)

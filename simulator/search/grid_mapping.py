@@ -237,7 +237,12 @@ def _infeasible(cascade: Cascade) -> NoFeasibleMapping:
         if not options or (not is_shared and all(search.choice is None for search in searches)):
             reasons = sum((search.reasons for search in searches), Counter[str]())
             return no_mapping(einsum, reasons + cascade.infeasible[einsum.name])
-    accesses = (access for einsum in cascade.workload.einsums for access in einsum.inputs)
+    return _too_many_persistent(cascade.workload)
+
+
+def _too_many_persistent(workload: Workload) -> NoFeasibleMapping:
+    """Return the error for persistent tensors that do not fit an element together."""
+    accesses = (access for einsum in workload.einsums for access in einsum.inputs)
     return NoFeasibleMapping(
         "the persistent tensors of all Einsums do not fit an element together",
         value=", ".join(sorted({access.tensor for access in accesses if access.persistent})),

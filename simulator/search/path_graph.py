@@ -109,9 +109,8 @@ class PathGraph:
             if -depth == self.depth:
                 return self._path(state, before, float(least[state]))
             steps, rest = self._steps_from(state), behind[1 - depth]
-            if len(self._states) > least.size:
-                least = np.concatenate([least, np.full(len(self._states) - least.size, inf)])
-            rows = steps.all_rows if reshards else steps.rows_without_reshards
+            least = _longer(least, len(self._states))
+            rows = steps.rows(reshards=reshards)
             moved = moves.at(steps.moves[rows]).sum(axis=1)
             totals = least[state] + searches.at(steps.searches[rows]) + moved
             targets = steps.targets[rows]
@@ -158,6 +157,11 @@ class PathGraph:
         return self._steps[state]
 
 
+def _longer(least: _Floats, size: int) -> _Floats:
+    """Return sums of so many states; those of new ones are infinite."""
+    return np.concatenate([least, np.full(max(0, size - least.size), inf)])
+
+
 NO_ITEM = -1
 """Number where a step has fewer moves than others: it costs nothing."""
 
@@ -170,6 +174,10 @@ class _StepTable:
     searches: _Integers
     moves: _Integers
     targets: _Integers
+
+    def rows(self, *, reshards: bool) -> _Integers:
+        """Return the numbers of the rows, of those with reshards only if these may be."""
+        return self.all_rows if reshards else self.rows_without_reshards
 
     @cached_property
     def all_rows(self) -> _Integers:

@@ -91,13 +91,16 @@ class _PathWalk:
             least = self._least(value, reshards=reshards)
             if reshards:
                 self.bound = value if least is None else least.value
-            if not self.cascade.is_whole:
-                self.bound = min(self.bound, self.cascade.least_bound)
+            self.bound = self._sound(self.bound)
             if self.on_progress is not None:
                 self.on_progress(self.executed, value, self.bound)
             if least is None or (best is not None and self._is_over(limits)):
                 return best, self.bound
             self._execute(least, limits.budget if best is not None else UNLIMITED)
+
+    def _sound(self, bound: float) -> float:
+        """Return a bound of all paths, given one of those of options that were not left out."""
+        return bound if self.cascade.is_whole else min(bound, self.cascade.least_bound)
 
     def _least(self, limit: float, *, reshards: bool) -> OptionPath | None:
         """Return the path with the least bound below a limit, None if there is none.

@@ -56,13 +56,19 @@ def _forbids(holder: str, rules: PlacementRules, space: GridMapspace) -> bool:
 
     In it, inputs that are not in the elements before come from the memory outside.
     """
-    grid, inputs = space.grid, frozenset(access.tensor for access in space.einsum.inputs)
+    grid = space.grid
     moves = rules.no_refetch_from_above | rules.no_resend_to_below
     if moves or rules.tile_shape or rules.tensor_order_options:
         return True
     if holder == grid.host.name:
         entering = {a.tensor for a in space.einsum.inputs if not a.persistent} - space.staying
         return bool(entering - rules.may_keep)
+    return _forbids_inside(holder, rules, space)
+
+
+def _forbids_inside(holder: str, rules: PlacementRules, space: GridMapspace) -> bool:
+    """Return whether the rules of an element's memory or register forbid mappings."""
+    grid, inputs = space.grid, frozenset(access.tensor for access in space.einsum.inputs)
     if holder == grid.memory.name:
         return bool(rules.back or (inputs | space.staying) - rules.may_keep)
     is_register = grid.register is not None and holder == grid.register.name
