@@ -75,7 +75,8 @@ class Option:
     def _sizes(self) -> dict[int, list[int]]:
         """By these words, the words of the families' other tiles, each once, ascending."""
         words = self.space.tile_words
-        return {own: sorted({*map(words, group)}) for own, group in self.by_persistent.items()}
+        groups = self.by_persistent.items()
+        return {persistent: sorted({*map(words, group)}) for persistent, group in groups}
 
     @cached_property
     def least_bound(self) -> float:

@@ -81,8 +81,8 @@ class PersistentSpace:
         """Return the words, up to `free`, that may be set aside for one family of each Einsum."""
         sums = {0}
         for group in families:
-            words = {self.set_aside(family) for family in group}
-            sums = {total + own for total in sums for own in words if total + own <= free}
+            sizes = {self.set_aside(family) for family in group}
+            sums = {total + size for total in sums for size in sizes if total + size <= free}
         return tuple(sorted(sums))
 
 
