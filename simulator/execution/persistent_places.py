@@ -81,7 +81,7 @@ def persistent_inputs(read: SpaceTime) -> list[HeldTensor]:
 def _check_together(read: SpaceTime, settings: ExecutionSettings, places: PersistentPlaces) -> None:
     """Raise InfeasibleMapping if the persistent tensors of several Einsums do not fit."""
     end = max((words.end for words in places.taken), default=0)
-    free = free_words(read, settings.profile(read.grid).sram_reserved_bytes)
+    free = free_words(read.grid, settings.profile(read.grid).sram_reserved_bytes)
     if end > free:
         sizes = (f"{t} of {e} {2 * (w.end - w.first)}" for (e, t), w in places.places.items())
         raise InfeasibleMapping(

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from tilewright.mapper.grid.grid import Grid
 from tilewright.mapper.grid.space_time import HeldTensor, SpaceTime
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.isa.number_types import DTYPES
@@ -122,9 +123,9 @@ def free_word(start: int, size: int, offset: int, taken: Sequence[Taken]) -> int
     return word
 
 
-def free_words(read: SpaceTime, reserved_bytes: int) -> int:
+def free_words(grid: Grid, reserved_bytes: int) -> int:
     """Return the 16-bit words of an element's memory beside the machine's own code."""
-    return (int(read.grid.memory.size) // 8 - reserved_bytes) // 2
+    return (int(grid.memory.size) // 8 - reserved_bytes) // 2
 
 
 def check_size(read: SpaceTime, end: int, reserved_bytes: int, others: int = 0) -> None:
@@ -135,7 +136,7 @@ def check_size(read: SpaceTime, end: int, reserved_bytes: int, others: int = 0) 
     words among them that tensors of other Einsums take. Raises InfeasibleMapping, with the bytes of
     each tensor's tiles, if they do not fit.
     """
-    free = free_words(read, reserved_bytes)
+    free = free_words(read.grid, reserved_bytes)
     if end > free:
         sizes = ", ".join(f"{t.name} {words_of(t, read) * 2}" for t in read.tensors)
         sizes += f", tensors of other Einsums {2 * others}" if others else ""

@@ -25,6 +25,7 @@ from tilewright.mapper.workload.einsum import TensorAccess
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.check.route_check import MAX_STREAM
 from tilewright.simulator.isa.number_types import DTYPES
+from tilewright.simulator.lowering.addresses import free_words
 from tilewright.simulator.lowering.cycle_bound import (
     AXES,
     crosses_line,
@@ -338,4 +339,4 @@ class QuickBound:
     @cached_property
     def free_words(self) -> int:
         """Number of 16-bit words of an element's memory that tiles may use."""
-        return (int(self.space.grid.memory.size) // 8 - self.profile.sram_reserved_bytes) // 2
+        return free_words(self.space.grid, self.profile.sram_reserved_bytes)
