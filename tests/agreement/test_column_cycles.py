@@ -6,17 +6,13 @@ from functools import cache
 import pytest
 from explore import at_night
 from passing_programs import passing_program
-from tests.oracles.grid_mappings import HARDWARE
+from tests.oracles.grid_mappings import einsum_on_grid
 
-from tilewright.arch.files.source import load_document
-from tilewright.arch.flattening.flattening import flatten
-from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.grid.grid import grid_of
 from tilewright.mapper.grid.grid_constraints import GridConstraints
 from tilewright.mapper.grid.grid_mapspace import GridMapspace
 from tilewright.mapper.grid.space_time import space_time
 from tilewright.mapper.workload.errors import InfeasibleMapping
-from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.simulator.fast.no_certificate import NotCovered
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.lowering.plan import plan_of, program_of
@@ -37,24 +33,14 @@ FORMS = (
     ("Z[m, n] = A[m, n]", "Z"),
 )
 """An Einsum, and the tensors that are in the elements before the run."""
-WORKLOAD = """
-workload:
-  rank_sizes: {{M: {m}, N: {n}, K: {k}}}
-  bits_per_value: {{All: 32}}
-  persistent_tensors: {kept}
-  einsums: ["{einsum}"]
-"""
 
 
 def mapped_programs(form: int, rows: int, columns: int, most: int) -> Iterator[Program]:
     """Yield programs of mappings of a form on a grid, of each family one."""
     einsum_text, kept = FORMS[form]
-    sizes = {"m": 2 * max(rows, columns), "n": 2 * columns, "k": 2 * columns}
-    text = WORKLOAD.format(**sizes, kept=kept, einsum=einsum_text)
-    workload = load_workload(load_document("w.yaml", text=text))
-    arch = load_arch(HARDWARE, variables={"GridX": columns, "GridY": rows})
-    flat = flatten(arch, workload.scope(workload.einsums[0].name))[0]
-    space = GridMapspace(grid_of(flat), workload.einsums[0], GridConstraints())
+    sizes = {"M": 2 * max(rows, columns), "N": 2 * columns, "K": 2 * columns}
+    flat, einsum = einsum_on_grid(einsum_text, sizes, (columns, rows), kept)
+    space = GridMapspace(grid_of(flat), einsum, GridConstraints())
     families = list(space.families())
     for family in families[:: max(1, len(families) // most)]:
         choice = space.members(family)[0]

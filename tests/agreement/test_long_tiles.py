@@ -11,18 +11,14 @@ from dataclasses import replace
 
 import pytest
 from explore import at_night
-from grid_mappings import HARDWARE
+from grid_mappings import einsum_on_grid
 
-from tilewright.arch.files.source import load_document
-from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.grid.grid import grid_of
 from tilewright.mapper.grid.grid_mapspace import GridChoice, GridFamily, GridMapspace, TimeTile
 from tilewright.mapper.grid.grid_shares import Share
 from tilewright.mapper.grid.space_time import space_time
 from tilewright.mapper.workload.errors import InfeasibleMapping
-from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings
-from tilewright.simulator.execution.execution import grid_path
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.lowering.cycle_bound import alone_cycles, line_costs, lower_bound
 from tilewright.simulator.lowering.plan import plan_of, program_of
@@ -46,15 +42,8 @@ MOST_WORK = 3_000_000
 
 def mapspace(einsum: str, sizes: dict[str, int], grid: tuple[int, int], machine: str) -> QuickBound:
     """The mapspace of an Einsum of f32 on a grid, with its quick bounds on a machine."""
-    ranks = ", ".join(f"{name}: {size}" for name, size in sizes.items())
-    text = (
-        f"workload:\n  rank_sizes: {{{ranks}}}\n  bits_per_value: {{All: 32}}\n"
-        f'  einsums: ["{einsum}"]\n'
-    )
-    workload = load_workload(load_document("long.yaml", text=text))
-    values = {"variables.GridX": grid[0], "variables.GridY": grid[1]}
-    flat = grid_path(load_arch(HARDWARE).with_values(values), workload, workload.einsums[0])
-    space = GridMapspace(grid_of(flat), workload.einsums[0])
+    flat, only = einsum_on_grid(einsum, sizes, grid)
+    space = GridMapspace(grid_of(flat), only)
     profile = ExecutionSettings(machine).profile(space.grid)
     return QuickBound(replace(space, costs=line_costs(profile)), flat, profile)
 

@@ -7,18 +7,14 @@ from functools import cache
 
 import numpy as np
 import pytest
-from tests.oracles.grid_mappings import HARDWARE
+from tests.oracles.grid_mappings import einsum_on_grid
 
-from tilewright.arch.files.source import load_document
 from tilewright.arch.flattening.flat import FlatArch
-from tilewright.arch.flattening.flattening import flatten
-from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.grid.grid import grid_of
 from tilewright.mapper.grid.grid_constraints import GridConstraints
 from tilewright.mapper.grid.grid_mapspace import GridFamily, GridMapspace
 from tilewright.mapper.grid.space_time import space_time
 from tilewright.mapper.workload.errors import InfeasibleMapping
-from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.simulator.examples.gemv import gemv_like, wse2_cycles
 from tilewright.simulator.fast.fast_machine import FastMachine
 from tilewright.simulator.fast.no_certificate import NotCovered
@@ -47,13 +43,6 @@ FORMS = (
     ("Z[m] = A[m, k]", "A"),
 )
 """An Einsum, and the tensors that are in the elements before the run."""
-WORKLOAD = """
-workload:
-  rank_sizes: {{M: {m}, N: {n}, K: {k}}}
-  bits_per_value: {{All: 32}}
-  persistent_tensors: {kept}
-  einsums: ["{einsum}"]
-"""
 
 
 def mapped_programs(seed: int, count: int) -> Iterator[Program]:
@@ -76,11 +65,9 @@ def mapped_programs(seed: int, count: int) -> Iterator[Program]:
 @cache
 def mapspace(form: int, rows: int, columns: int) -> tuple[FlatArch, GridMapspace, list[GridFamily]]:
     einsum_text, kept = FORMS[form]
-    text = WORKLOAD.format(m=4 * rows, n=columns, k=4 * columns, kept=kept, einsum=einsum_text)
-    workload = load_workload(load_document("w.yaml", text=text))
-    arch = load_arch(HARDWARE, variables={"GridX": columns, "GridY": rows})
-    flat = flatten(arch, workload.scope(workload.einsums[0].name))[0]
-    space = GridMapspace(grid_of(flat), workload.einsums[0], GridConstraints(reduction="chain"))
+    sizes = {"M": 4 * rows, "N": columns, "K": 4 * columns}
+    flat, einsum = einsum_on_grid(einsum_text, sizes, (columns, rows), kept)
+    space = GridMapspace(grid_of(flat), einsum, GridConstraints(reduction="chain"))
     return flat, space, list(space.families())
 
 
@@ -138,13 +125,10 @@ def test_a_full_wafer() -> None:
 
 def test_results_that_columns_of_many_elements_gather_take_many_evaluations() -> None:
     """Each of 128 elements in a column waits for space behind it, again and again."""
-    sizes = {"m": 8 * 128, "n": 8 * 34, "k": 1, "kept": "A | B"}
-    text = WORKLOAD.format(**sizes, einsum="Z[m, n] = A[m, n] + B[m, n]")
-    workload = load_workload(load_document("w.yaml", text=text))
-    arch = load_arch(HARDWARE, variables={"GridX": 34, "GridY": 128})
-    flat = flatten(arch, workload.scope("Z"))[0]
+    sizes = {"M": 8 * 128, "N": 8 * 34}
+    flat, einsum = einsum_on_grid("Z[m, n] = A[m, n] + B[m, n]", sizes, (34, 128), "A | B")
     wanted = GridConstraints(x="n", y="m", tile="none", buffers=1, weights="resident")
-    space = GridMapspace(grid_of(flat), workload.einsums[0], wanted)
+    space = GridMapspace(grid_of(flat), einsum, wanted)
     choice = space.members(next(space.families()))[0]
     program = program_of(plan_of(space_time(flat, space.einsum, space.mapping_of(choice))))
     assert pattern_cycles(program, WSE2).cycles == Machine(program, WSE2).cycles()
@@ -152,13 +136,10 @@ def test_results_that_columns_of_many_elements_gather_take_many_evaluations() ->
 
 def test_a_check_has_more_space_than_the_solution() -> None:
     """Sums of 20 values in two phases: some need more segments where all times are known."""
-    sizes = {"m": 20 * 16, "n": 1, "k": 32 * 128, "kept": "A", "einsum": FORMS[0][0]}
-    text = WORKLOAD.format(**sizes).replace("All: 32", "All: 16")
-    workload = load_workload(load_document("w.yaml", text=text))
-    arch = load_arch(HARDWARE, variables={"GridX": 16, "GridY": 128})
-    flat = flatten(arch, workload.scope(workload.einsums[0].name))[0]
+    sizes = {"M": 20 * 16, "K": 32 * 128}
+    flat, einsum = einsum_on_grid(FORMS[0][0], sizes, (16, 128), "A", bits=16)
     wanted = GridConstraints(x="m", y="k", reduction="two_phase(16)", tile="none", buffers=1)
-    space = GridMapspace(grid_of(flat), workload.einsums[0], wanted)
+    space = GridMapspace(grid_of(flat), einsum, wanted)
     family = next(f for f in space.families() if f.resident and f.scalar == "B")
     read = space_time(flat, space.einsum, space.mapping_of(space.members(family)[0]))
     program = program_of(plan_of(read))

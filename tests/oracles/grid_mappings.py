@@ -139,6 +139,28 @@ def _with_ranks(text: str) -> str:
     return re.sub(r"([A-Z])\[([^]]+)\]", named, text)
 
 
+def einsum_on_grid(
+    einsum: str,
+    sizes: dict[str, int],
+    grid: tuple[int, int],
+    persistent: str = "Nothing",
+    bits: int = 32,
+) -> tuple[FlatArch, Einsum]:
+    """The path of components to the compute of a grid, and an Einsum of f32, or of 16 bits.
+
+    `grid`: columns and rows; `persistent`: the tensors that may be in the elements before the run.
+    """
+    ranks = ", ".join(f"{name}: {size}" for name, size in sizes.items())
+    text = (
+        f"workload:\n  rank_sizes: {{{ranks}}}\n  bits_per_value: {{All: {bits}}}\n"
+        f'  persistent_tensors: {persistent}\n  einsums: ["{einsum}"]\n'
+    )
+    workload = load_workload(load_document("einsum.yaml", text=text))
+    arch = load_arch(HARDWARE, variables={"GridX": grid[0], "GridY": grid[1]})
+    (only,) = workload.einsums
+    return flatten(arch, workload.scope(only.name))[0], only
+
+
 @cache
 def grid_arch(form: str, bits: int, columns: int, rows: int) -> FlatArch:
     """The shipped grid of elements in some size, for the Einsum of a form."""
