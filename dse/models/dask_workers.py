@@ -19,6 +19,8 @@ from types import TracebackType
 from typing import Any
 
 from tilewright.arch.errors import TilewrightError
+from tilewright.arch.quantities import some
+from tilewright.dse.command.console import say
 from tilewright.dse.models.design_watch import watched_attempt
 from tilewright.dse.models.evaluator import (
     Attempt,
@@ -36,6 +38,7 @@ WINDOW = 3  # tasks at the cluster for each of its threads
 _GROWTH = 1.0  # seconds after which the workers are counted again: some may have come, some gone
 _POLL = 0.005  # seconds between looks for an answer
 _PATIENCE = 60.0  # seconds without a scheduler until the run ends
+_FIRST_TRY = 5.0  # seconds for a scheduler and a worker to answer, before the user is told of it
 DASK = "dask"
 _PREFIX = "dask://"
 
@@ -86,7 +89,8 @@ class DaskWorkers(AbstractContextManager["DaskWorkers"]):
         """Evaluate all designs; return their outcomes in the order of the designs.
 
         `note` and `keep` are called as answers come. Where the scheduler is lost, the answers that
-        are missing are asked for again once there is one; WorkerLost after a minute without.
+        are missing are asked for again once there is one; WorkerLost after a minute without. The user
+        is told of the wait and of its end on standard error.
         """
         answers: dict[int, Attempt] = {}
         while len(answers) < len(points):
@@ -97,7 +101,10 @@ class DaskWorkers(AbstractContextManager["DaskWorkers"]):
                     keep(number, attempt)
                 note(len(answers), len(points))
             if len(answers) < len(points):
-                self._connect()
+                self._say_awaited("is lost")
+                self._connect(is_awaited=True)
+                missing_designs = some(len(points) - len(answers), "design")
+                say(f"the Dask scheduler is back, with a worker; it is asked for {missing_designs}")
         return [answers[number] for number in range(len(points))]
 
     def _completed(
@@ -136,30 +143,51 @@ class DaskWorkers(AbstractContextManager["DaskWorkers"]):
     def _threads(self) -> int:
         return sum(self._client.nthreads().values())
 
-    def _connect(self) -> None:
+    def _connect(self, *, is_awaited: bool = False) -> None:
         """Connect to the scheduler, and wait for the first worker.
 
-        Raises WorkerLost if there is none.
+        `is_awaited`: the user knows already that this may take a while. Raises WorkerLost if there
+        is none.
         """
-        if self._client is not None:
-            with suppress(*_lost_errors()):
-                self._client.close(timeout=1)
-        target = self._cluster if self._cluster is not None else self._address
         end = time.monotonic() + _PATIENCE
+        patience = _PATIENCE if is_awaited else _FIRST_TRY
         while True:
             try:
-                self._client = _distributed().Client(target, timeout=5, set_as_default=False)
-                self._client.wait_for_workers(1, timeout=max(1.0, end - time.monotonic()))
-                self._client.register_plugin(_preload())
+                self._reach(max(1.0, patience))
                 return
             except _lost_errors() as error:
                 if time.monotonic() > end:
                     raise WorkerLost(
                         f"there is no Dask scheduler with a worker: {error}",
-                        value=self._address or "dask",
+                        value=self._address or DASK,
                         instead="start both (dask scheduler, dask worker HOST:PORT), then resume",
                     ) from None
-                time.sleep(0.5)
+            if not is_awaited:
+                self._say_awaited("does not answer, or has no worker")
+                is_awaited = True
+            time.sleep(0.5)
+            patience = end - time.monotonic()
+
+    def _reach(self, seconds: float) -> None:
+        """Connect to the scheduler, wait so long for its first worker, and prepare all of them.
+
+        Raises one of _lost_errors().
+        """
+        if self._client is not None:
+            with suppress(*_lost_errors()):
+                self._client.close(timeout=1)
+        target = self._cluster if self._cluster is not None else self._address
+        self._client = _distributed().Client(target, timeout=_FIRST_TRY, set_as_default=False)
+        self._client.wait_for_workers(1, timeout=seconds)
+        self._client.register_plugin(_preload())
+
+    def _say_awaited(self, state: str) -> None:
+        """Say what is awaited, how long, and what happens then; `state`: what the scheduler is."""
+        where = "of this machine" if self._address is None else f"at {self._address}"
+        say(
+            f"the Dask scheduler {where} {state}; waiting at most {_PATIENCE:.0f} s for a scheduler"
+            " with a worker there, then the run ends and can be resumed (study resume)"
+        )
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import importlib
 import lzma
 import os
 import pickle
+import re
 import signal
 import socket
 import subprocess
@@ -20,7 +21,9 @@ import pytest
 from tilewright.arch.errors import TilewrightError
 from tilewright.dse.command.shipped import studies_folder
 from tilewright.dse.islands.rounds import ISLANDS
+from tilewright.dse.models import dask_workers
 from tilewright.dse.models.dask_workers import WINDOW, _packed_attempt, check_executor
+from tilewright.dse.models.evaluator import Outcome, WorkerLost
 from tilewright.dse.models.evaluators import make_evaluator
 from tilewright.dse.run.rundir import TRIALS
 from tilewright.dse.run.runner import Execution, start_study
@@ -261,6 +264,65 @@ def test_a_lost_scheduler_prints_no_traceback(cluster):
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
     )
     assert done.stderr == ""
+
+
+def evaluated_while(cluster, harm):
+    """Evaluate designs with the workers of a cluster to which harm is done after the first."""
+    noted = []
+    model = importlib.import_module("test_dask_workers").Doubled()
+
+    def note(done, count):
+        if not noted:
+            harm()
+        noted.append((done, count))
+
+    points = [{"x": number} for number in range(12)]
+    executor = f"dask://{cluster.address}"
+    with dask_workers.DaskWorkers(model, executor, 1) as workers:
+        return workers.evaluate(points, note)
+
+
+class Doubled:
+    """A model that is slow enough to be interrupted."""
+
+    def evaluate(self, point):
+        time.sleep(0.05)
+        return Outcome({"cost": 2.0 * point["x"]})
+
+
+def test_the_user_is_told_of_a_scheduler_that_is_awaited_and_back(cluster, capsys, monkeypatch):
+    monkeypatch.syspath_prepend(HERE)
+    attempts = evaluated_while(cluster, cluster.restart_scheduler)
+    assert [each.outcome.metrics["cost"] for each in attempts] == [2.0 * n for n in range(12)]
+    lost, back = capsys.readouterr().err.splitlines()
+    assert lost == (
+        f"the Dask scheduler at {cluster.address} is lost; waiting at most 60 s for a scheduler"
+        " with a worker there, then the run ends and can be resumed (study resume)"
+    )
+    assert re.fullmatch(
+        r"the Dask scheduler is back, with a worker; it is asked for \d+ designs", back
+    )
+
+
+def test_the_user_is_told_of_a_scheduler_that_is_given_up(cluster, capsys, monkeypatch):
+    monkeypatch.syspath_prepend(HERE)
+    monkeypatch.setattr(dask_workers, "_FIRST_TRY", 1.0)
+    monkeypatch.setattr(dask_workers, "_PATIENCE", 3.0)
+    with pytest.raises(WorkerLost, match="no Dask scheduler with a worker"):
+        evaluated_while(cluster, cluster.close)
+    (lost,) = capsys.readouterr().err.splitlines()
+    assert "is lost; waiting at most 3 s" in lost
+
+
+def test_the_user_is_told_of_a_scheduler_without_workers(cluster, capsys, monkeypatch):
+    monkeypatch.setattr(dask_workers, "_FIRST_TRY", 1.0)
+    monkeypatch.setattr(dask_workers, "_PATIENCE", 2.0)
+    cluster.close()
+    workers = dask_workers.DaskWorkers(Doubled(), f"dask://{cluster.address}", 1)
+    with pytest.raises(WorkerLost, match="no Dask scheduler"), workers:
+        pass
+    (awaited,) = capsys.readouterr().err.splitlines()
+    assert "does not answer, or has no worker; waiting at most 2 s" in awaited
 
 
 def test_another_executor_is_refused_before_there_is_a_run(toy, tmp_path):
