@@ -19,7 +19,6 @@ from types import TracebackType
 from typing import Any
 
 from tilewright.arch.errors import TilewrightError
-from tilewright.arch.quantities import some
 from tilewright.dse.command.console import say
 from tilewright.dse.models.design_watch import watched_attempt
 from tilewright.dse.models.evaluator import (
@@ -89,8 +88,8 @@ class DaskWorkers(AbstractContextManager["DaskWorkers"]):
         """Evaluate all designs; return their outcomes in the order of the designs.
 
         `note` and `keep` are called as answers come. Where the scheduler is lost, the answers that
-        are missing are asked for again once there is one; WorkerLost after a minute without. The user
-        is told of the wait and of its end on standard error.
+        are missing are asked for again once there is one; WorkerLost after a minute without. Wait
+        and end are said on standard error.
         """
         answers: dict[int, Attempt] = {}
         while len(answers) < len(points):
@@ -103,8 +102,6 @@ class DaskWorkers(AbstractContextManager["DaskWorkers"]):
             if len(answers) < len(points):
                 self._say_awaited("is lost")
                 self._connect(is_awaited=True)
-                missing_designs = some(len(points) - len(answers), "design")
-                say(f"the Dask scheduler is back, with a worker; it is asked for {missing_designs}")
         return [answers[number] for number in range(len(points))]
 
     def _completed(
@@ -154,7 +151,7 @@ class DaskWorkers(AbstractContextManager["DaskWorkers"]):
         while True:
             try:
                 self._reach(max(1.0, patience))
-                return
+                break
             except _lost_errors() as error:
                 if time.monotonic() > end:
                     raise WorkerLost(
@@ -167,6 +164,8 @@ class DaskWorkers(AbstractContextManager["DaskWorkers"]):
                 is_awaited = True
             time.sleep(0.5)
             patience = end - time.monotonic()
+        if is_awaited:
+            say("the Dask scheduler answers and has a worker; the study goes on")
 
     def _reach(self, seconds: float) -> None:
         """Connect to the scheduler, wait so long for its first worker, and prepare all of them.

@@ -6,7 +6,6 @@ import importlib
 import lzma
 import os
 import pickle
-import re
 import signal
 import socket
 import subprocess
@@ -294,22 +293,25 @@ def test_the_user_is_told_of_a_scheduler_that_is_awaited_and_back(cluster, capsy
     monkeypatch.syspath_prepend(HERE)
     attempts = evaluated_while(cluster, cluster.restart_scheduler)
     assert [each.outcome.metrics["cost"] for each in attempts] == [2.0 * n for n in range(12)]
-    lost, back = capsys.readouterr().err.splitlines()
+    lost, back = capsys.readouterr().err.splitlines()[-2:]  # busy machines have workers late
     assert lost == (
         f"the Dask scheduler at {cluster.address} is lost; waiting at most 60 s for a scheduler"
         " with a worker there, then the run ends and can be resumed (study resume)"
     )
-    assert re.fullmatch(
-        r"the Dask scheduler is back, with a worker; it is asked for \d+ designs", back
-    )
+    assert back == "the Dask scheduler answers and has a worker; the study goes on"
 
 
 def test_the_user_is_told_of_a_scheduler_that_is_given_up(cluster, capsys, monkeypatch):
     monkeypatch.syspath_prepend(HERE)
-    monkeypatch.setattr(dask_workers, "_FIRST_TRY", 1.0)
-    monkeypatch.setattr(dask_workers, "_PATIENCE", 3.0)
+
+    def give_up_soon():
+        monkeypatch.setattr(dask_workers, "_FIRST_TRY", 1.0)
+        monkeypatch.setattr(dask_workers, "_PATIENCE", 3.0)
+        capsys.readouterr()
+        cluster.close()
+
     with pytest.raises(WorkerLost, match="no Dask scheduler with a worker"):
-        evaluated_while(cluster, cluster.close)
+        evaluated_while(cluster, give_up_soon)
     (lost,) = capsys.readouterr().err.splitlines()
     assert "is lost; waiting at most 3 s" in lost
 
