@@ -223,7 +223,12 @@ def resume_command(  # noqa: PLR0913, PLR0917 (one per option)
 @_DIRECTORY
 @json_option()
 def report_command(directory: Path, as_json: bool) -> None:
-    """Write report.html of a run anew (also of one that has not ended) and say where it lies."""
+    """Write report.html of a run anew (also of one that has not ended) and say where it lies.
+
+    \b
+    Example:
+      tilewright study report runs/wafer_matvec
+    """
     from tilewright.dse.report.report import write_report
     from tilewright.dse.run.rundir import SPEC, RunDirectory
     from tilewright.dse.study.study_loading import load_stored_study

@@ -17,9 +17,11 @@ from typing import Any, TypeVar
 import click
 
 from tilewright.arch.errors import SpecError, TilewrightError, Where, lacks_memory
+from tilewright.dse.command.usage_advice import with_advice
 
 F = TypeVar("F", bound=Callable[..., object])
 Setting = bool | int | float | str
+_WORDS = "tilewright.words"  # of the command line, in the context of the program
 _PASSWORD = re.compile(r"(://[^/:@\s]*):[^/@\s]*@")
 
 SETTINGS_HELP = (
@@ -142,14 +144,22 @@ class OutputClosed(Exception):  # noqa: N818 (no error of ours)
 class Commands(click.Group):
     """A group of commands in which an error of the user ends with one message."""
 
+    def parse_args(self, context: click.Context, words: list[str]) -> list[str]:
+        """Keep the words of the command line for errors, and parse them."""
+        context.meta[_WORDS] = tuple(words)
+        return super().parse_args(context, words)
+
     def invoke(self, context: click.Context) -> Any:
         """Run the command; print a TilewrightError or OSError and exit with its code.
 
-        The code of a TilewrightError is its `exit_code`, that of an OSError is 2, or 4 if the
+        A mistake in the command line is said with what to write instead. The code of a
+        TilewrightError is its `exit_code`, that of an OSError is 2, or 4 if the
         system has no room, memory or processes left.
         """
         try:
             return super().invoke(context)
+        except click.UsageError as error:
+            raise with_advice(error, context, context.meta[_WORDS]) from None
         except TilewrightError as error:
             say(f"error: {error}")
             context.exit(error.exit_code)
