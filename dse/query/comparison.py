@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,17 +11,16 @@ import numpy as np
 from tilewright.arch.quantities import label, quantity, some
 from tilewright.arch.text_table import text_table
 from tilewright.dse.query.open_run import RunTrials
+from tilewright.dse.query.study_differences import objectives_text, study_differences
 from tilewright.dse.query.trial_details import details_of
 from tilewright.dse.report.conclusion import compare
 from tilewright.dse.run.pareto import hypervolume, reference_box
 from tilewright.dse.run.record import Objective, Trial, costs_of
 from tilewright.dse.store.safe_files import RunError
-from tilewright.dse.study.changed_keys import differing_keys
 from tilewright.dse.study.knobs import knob_text, labels_of
 
 Note = Callable[[str], None]
 _MOST_ROWS = 12
-_ASKED = ("arch", "workload", "workloads", "model", "machine", "mapper", "constraints")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +30,8 @@ class RunComparison:
     `names`: of the runs; `fronts`: number of designs on each front. `shares`: of each run, the
     hypervolume that its front dominates in a box around all feasible designs of both; `beaten`: how
     many designs of each front the other's dominates; `best`: of each objective, the best value in
-    each run; `differences`: in which files, options and limits the studies differ, so that their
-    figures stand for different questions.
+    each run; `differences`: in which files, options, limits, knobs and values of knobs the studies
+    differ, so that their figures stand for different questions.
     """
 
     names: tuple[str, str]
@@ -76,7 +75,8 @@ def compare_runs(first: RunTrials, second: RunTrials) -> RunComparison:
     objectives = first.spec.objectives
     if objectives != second.spec.objectives:
         raise RunError(
-            "the runs have other objectives",
+            f"the runs have other objectives: A {objectives_text(objectives)};"
+            f" B {objectives_text(second.spec.objectives)}",
             instead="two runs whose studies name the same objectives in the same order",
         )
     runs = (first, second)
@@ -92,30 +92,8 @@ def compare_runs(first: RunTrials, second: RunTrials) -> RunComparison:
         tuple(hypervolume(cost, ideal, reference) for cost in costs),  # type: ignore[arg-type]
         (_beaten(costs[0], costs[1]), _beaten(costs[1], costs[0])),
         best,  # type: ignore[arg-type]
-        tuple(_differences(first, second)),
+        tuple(study_differences(first, second)),
     )
-
-
-def _differences(first: RunTrials, second: RunTrials) -> Iterator[str]:
-    """Yield what two studies ask differently: files, options of the mapper, limits."""
-    old, new = (run.directory.environment() for run in (first, second))
-    yield from differing_keys(*(_tables(_asked(each["spec"])) for each in (old, new)))
-    for name, digest in old["files"].items():
-        if new["files"].get(name, digest) != digest:
-            yield f"{name}: other contents"
-
-
-def _asked(spec: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: spec[key] for key in _ASKED if key in spec}
-
-
-def _tables(data: Any) -> Any:
-    """Return data with each list as a table by position."""
-    if isinstance(data, list):
-        data = {str(number): value for number, value in enumerate(data)}
-    if not isinstance(data, dict):
-        return data
-    return {key: _tables(value) for key, value in data.items()}
 
 
 def _feasible(run: RunTrials) -> list[Trial]:

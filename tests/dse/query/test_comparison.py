@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tilewright.dse import open_run
 from tilewright.dse.command.shipped import find_study
 from tilewright.dse.query.comparison import compare_runs, diff_trials
 from tilewright.dse.run.runner import Execution, start_study
+from tilewright.dse.store.safe_files import RunError
 from tilewright.dse.study.study_loading import load_study
 
 
@@ -60,3 +63,53 @@ def test_runs_of_other_questions_say_so(finished, tmp_path):
         "inputs/workload1/work.yaml: other contents",
     )
     assert "the studies ask different things" in found.text()
+
+
+def study_of(folder, finished, edits):
+    """Run four designs of the study of a finished run; `edits`: texts in it, and new ones."""
+    for name in ("arch.yaml", "work.yaml"):
+        (folder / name).write_text((finished.parent / name).read_text())
+    text = (finished.parent / "study.yaml").read_text()
+    for old, new in edits.items():
+        assert old in text
+        text = text.replace(old, new)
+    (folder / "study.yaml").write_text(text)
+    spec = load_study(folder / "study.yaml", {"search.trials": 4})
+    start_study(spec, folder / "run", Execution())
+    return open_run(folder / "run")
+
+
+@pytest.mark.parametrize(
+    ("edits", "difference"),
+    [
+        (
+            {"values: [128, 512, 1024]": "values: [512, 1024, 2048, 4096]"},
+            "knob arch.Buffer.size: in A alone 16 B; in B alone 256 B, 512 B",
+        ),
+        (
+            {"Lanes: {values: [1, 2, 4, 8]}": "Lanes: {values: [2, 4]}"},
+            "knob arch.variables.Lanes: in A alone 1, 8",
+        ),
+        (
+            {
+                "search: {": "  arch.Main.size: {values: [8388608]}\nsearch: {",
+                "values: {arch.Buffer": "values: {arch.Main.size: 8388608, arch.Buffer",
+            },
+            "knob arch.Main.size: in B alone (1 MiB)",
+        ),
+    ],
+)
+def test_knobs_and_values_that_one_study_has_are_listed(finished, tmp_path, edits, difference):
+    other = study_of(tmp_path, finished, edits)
+    comparison = compare_runs(open_run(finished), other)
+    assert comparison.differences == (difference,)
+    assert comparison.document()["differences"] == [difference]
+    assert f"  {difference}" in comparison.text()
+
+
+def test_other_objectives_are_named(finished, tmp_path):
+    objectives = "objectives: [energy, area, {metric: energy * latency}]"
+    other = study_of(tmp_path, finished, {objectives: "objectives: [energy, {metric: area}]"})
+    named = "other objectives: A energy, area, energy * latency; B energy, area"
+    with pytest.raises(RunError, match=re.escape(named)):
+        compare_runs(open_run(finished), other)
