@@ -18,9 +18,9 @@ from tilewright.dse.command.command_study import simulate_command, study_group
 from tilewright.dse.command.command_validate import validate_command
 from tilewright.dse.command.console import Commands, OutputClosed, exit_code_of, os_error_text, say
 from tilewright.dse.command.files.command_arch import arch_group
-from tilewright.dse.command.files.command_completion import completion_command
 from tilewright.dse.command.files.command_new import new_group
 from tilewright.dse.command.files.command_workload import workload_group
+from tilewright.dse.command.line.command_completion import completion_command
 from tilewright.dse.command.machine.command_execute import execute_command
 from tilewright.dse.command.machine.command_run import run_command
 from tilewright.dse.command.runs.command_ask import (

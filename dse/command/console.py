@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import click
 
 from tilewright.arch.errors import SpecError, TilewrightError, Where, lacks_memory
-from tilewright.dse.command.usage_advice import with_advice
+from tilewright.dse.command.line.usage_advice import with_advice
 
 F = TypeVar("F", bound=Callable[..., object])
 Setting = bool | int | float | str

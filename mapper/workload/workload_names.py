@@ -124,11 +124,12 @@ class Names:
         """Return what the names of an Einsum stand for: renames, persistent tensors, widths.
 
         Widths are in bits. Raises WorkloadError if a rename selects another number of tensors than
-        expected, sets of widths overlap, a tensor has no width, or Einsums disagree about a
+        expected, or others than the tensor of its name, sets of widths overlap, a tensor has no width, or Einsums disagree about a
         tensor; SpecError for a width that is no positive number.
         """
         sets = self._basic(draft)
         renames = self._renamed_tensors(draft, sets)
+        _check_names_of_tensors(draft, sets, renames)
         sets |= renames
         self._rename_variables(draft, sets)
         persistent = self._persistent_tensors(draft, sets)
@@ -345,6 +346,32 @@ class Names:
                 Without(self._variables, frozenset(variables)),
             ),
         )
+
+
+def _check_names_of_tensors(
+    draft: EinsumDraft,
+    sets: Mapping[str, frozenset[str]],
+    renames: Mapping[str, frozenset[str]],
+) -> None:
+    """Raise WorkloadError if a tensor has the name of a rename that stands for something else.
+
+    `sets`: what names stand for without the renames.
+    """
+    doubtful = [name for name in draft.tensors if renames.get(name, sets[name]) != sets[name]]
+    if not doubtful:
+        return
+    meanings = (
+        f"{name} is one of its tensors, but as a rename it stands for "
+        f"{', '.join(sorted(renames[name])) or 'no tensor'}"
+        for name in doubtful
+    )
+    written = ", ".join(f"{name}: {name}" for name in doubtful)
+    raise WorkloadError(
+        f"Einsum {draft.name}: {'; '.join(meanings)}",
+        where=draft.where,
+        value=doubtful[0],
+        instead=f"renames: {{{written}}} in this Einsum, or other names for the tensors",
+    )
 
 
 def _check_all_have_width(draft: EinsumDraft, widths: Mapping[str, Fraction]) -> None:

@@ -1,1 +1,1 @@
-"""Commands on the files of a user: show those that ship, begin one, complete their names."""
+"""Commands on the files of a user: show those that ship, and begin one."""

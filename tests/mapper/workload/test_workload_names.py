@@ -79,6 +79,40 @@ workload:
         load_workload(text.replace(", renames: {input: A}", ""))
 
 
+PRODUCT = "output[m, n] = input[m, k] * weight[k, n]"
+
+
+def test_a_tensor_with_the_name_of_a_default_rename_for_something_else_is_refused() -> None:
+    """`keep: weight` kept both operands, and `keep: input` none."""
+    with pytest.raises(WorkloadError) as caught:
+        load(f'"{PRODUCT}"')
+    assert caught.value.what == (
+        "Einsum output: input is one of its tensors, but as a rename it stands for no tensor;"
+        " weight is one of its tensors, but as a rename it stands for input, weight"
+    )
+    assert caught.value.instead == (
+        "renames: {input: input, weight: weight} in this Einsum, or other names for the tensors"
+    )
+
+
+def test_what_is_to_be_written_instead_gives_each_tensor_its_name() -> None:
+    renames = "{input: input, weight: weight}"
+    sets = load(f'{{einsum: "{PRODUCT}", renames: {renames}}}').scope("output").sets
+    assert [sets[name] for name in ("input", "weight", "output")] == [
+        {"input"}, {"weight"}, {"output"},
+    ]  # fmt: skip
+
+
+def test_a_tensor_with_the_name_of_a_default_rename_for_it_is_taken() -> None:
+    sets = load('"T[m, k] = A[m, k]"\n"output[m, n] = T[m, k] * weight[k, n]"').scope("output").sets
+    assert (sets["input"], sets["weight"], sets["output"]) == ({"T"}, {"weight"}, {"output"})
+
+
+def test_a_rename_of_ones_own_for_another_tensor_than_that_of_its_name_is_refused() -> None:
+    with pytest.raises(WorkloadError, match="B is one of its tensors, .* stands for A"):
+        load('{einsum: "Z[m, n] = A[m, k] * B[k, n]", renames: {B: A}}')
+
+
 RANK_RENAMES = """
 renames:
   einsums:

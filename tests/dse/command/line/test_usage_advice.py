@@ -7,7 +7,7 @@ import pytest
 from design_files import run
 
 from tilewright.dse.command.cli import cli
-from tilewright.dse.command.usage_advice import OTHER_NAMES, value_example
+from tilewright.dse.command.line.usage_advice import OTHER_NAMES, value_example
 
 
 def commands(group, words=()):
