@@ -124,8 +124,8 @@ class Names:
         """Return what the names of an Einsum stand for: renames, persistent tensors, widths.
 
         Widths are in bits. Raises WorkloadError if a rename selects another number of tensors than
-        expected, or others than the tensor of its name, sets of widths overlap, a tensor has no width, or Einsums disagree about a
-        tensor; SpecError for a width that is no positive number.
+        expected, or others than the tensor of its name; if sets of widths overlap, a tensor has no
+        width, or Einsums disagree about a tensor; SpecError for a width that is no positive number.
         """
         sets = self._basic(draft)
         renames = self._renamed_tensors(draft, sets)

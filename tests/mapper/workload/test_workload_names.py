@@ -109,7 +109,7 @@ def test_a_tensor_with_the_name_of_a_default_rename_for_it_is_taken() -> None:
 
 
 def test_a_rename_of_ones_own_for_another_tensor_than_that_of_its_name_is_refused() -> None:
-    with pytest.raises(WorkloadError, match="B is one of its tensors, .* stands for A"):
+    with pytest.raises(WorkloadError, match=r"B is one of its tensors, .* stands for A"):
         load('{einsum: "Z[m, n] = A[m, k] * B[k, n]", renames: {B: A}}')
 
 

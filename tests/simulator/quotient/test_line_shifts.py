@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from line_programs import line_program
 
 from tilewright.simulator.fast.no_certificate import NotCovered
 from tilewright.simulator.profiles.profile import load_profile
@@ -60,30 +61,14 @@ def test_rows_are_compared_with_rows() -> None:
     assert column.stands_for(words(12, 22, 12, 22, row=(0, 0, 1, 1)))
 
 
-TEXT = """program row 1 x {width}
-color a
-code each
-  buffer v f32 [8]
-  mem1d tile v extent 3
-  input_queue 2 a
-  fabin in queue 2 extent 3
-  task main entry
-    loop p 2
-      @fmovs tile, in
-      @fmuls tile, tile, #2.0
-place each [0:1, 0:{width}]
-{routes}
-edge_input x side W [0:1] color a f32 count {words}
-"""
-
-
 def tiles(width: int) -> str:
     routes = "\n".join(
         f"route a [0:1, {c}:{c + 1}] rx W tx {'ER' if c < width - 1 else 'R'} counter {3 * width} "
         f"most 3 start {(3 * (width - c)) % (3 * width)} count_data"
         for c in range(width)
     )
-    return TEXT.format(width=width, routes=routes, words=6 * width)
+    body = "loop p 2\n      @fmovs tile, in\n      @fmuls tile, tile, #2.0"
+    return line_program(width, 6 * width, body, routes)
 
 
 @pytest.mark.parametrize("width", [24, 61, 200])

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from line_programs import line_program
 from passing_programs import passing_program
 
 from tilewright.simulator.compile import columns as at
@@ -13,21 +14,11 @@ from tilewright.simulator.run.machine import Machine
 from tilewright.simulator.text.parsing import parse_program
 
 WSE3 = load_profile("wse3-sdk-sim")
-TEXT = """program row 1 x 5
-color a
-code each
-  buffer v f32 [8]
-  mem1d tile v extent 3
-  input_queue 2 a
-  fabin in queue 2 extent 3
-  task main entry
-    @fmovs tile, in
-    @fmuls tile, tile, #2.0
-place each [0:1, 0:5]
-route a [0:1, 0:4] rx W tx ER
-route a [0:1, 4:5] rx W tx R
-edge_input x side W [0:1] color a f32 count 3
-"""
+WORK = "@fmuls tile, tile, #2.0"
+TEXT = line_program(
+    5, 3, f"@fmovs tile, in\n    {WORK}",
+    "route a [0:1, 0:4] rx W tx ER\nroute a [0:1, 4:5] rx W tx R",
+)  # fmt: skip
 
 
 def row(text: str = TEXT) -> PassingStreams:
@@ -79,7 +70,6 @@ def test_ends_are_by_column() -> None:
     assert whole == ends[-1] + WSE3.hop_cycles
 
 
-WORK = "@fmuls tile, tile, #2.0"
 BY_DATA = f"k = add.i32 #1, #2\n    if k < 2\n      {WORK}"
 PLACE_BY_DATA = "k = add.i32 #1, #2\n    @fmuls tile, tile[1*k], #2.0"
 BESIDE = f"k = add.i32 #1, #2\n    loop i 2\n      {WORK}"
@@ -100,7 +90,17 @@ def test_refused(old: str, new: str, reason: str) -> None:
 
 
 def test_counters_of_data_that_decide_nothing() -> None:
-    NarrowRun(row(TEXT.replace(WORK, BESIDE)), np.arange(3), WSE3).step_to_end()
+    """The cycles of the columns alone are those of the machine, which has the values, too."""
+    streams = row(TEXT.replace(WORK, BESIDE))
+    run = NarrowRun(streams, np.arange(3), WSE3)
+    run.step_to_end()
+    ends = run.ends()
+    assert np.diff(ends).tolist() == [WSE3.hop_cycles] * 2
+    hops_left = streams.program.width - len(ends)
+    assert Machine(streams.program, WSE3).cycles() == ends[-1] + hops_left * WSE3.hop_cycles
+    once = NarrowRun(row(), np.arange(3), WSE3)
+    once.step_to_end()
+    assert (ends > once.ends()).all(), "the loop beside the counter runs twice"
 
 
 @pytest.mark.parametrize(
