@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from heapq import nsmallest
 from itertools import islice
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -51,8 +52,6 @@ column. What has no proof runs on the whole grid, without values.
 """
 FAMILIES = 300
 """Of an option, those of the least bounds; many fit no element."""
-EVERYTHING = 1 << 60
-"""Words of an element: no family is left out."""
 
 
 @dataclass(frozen=True)
@@ -101,18 +100,19 @@ def options_of(study: Study) -> Iterator[Option]:
 
 
 def plans_of(option: Option) -> Iterator[tuple[Candidates, Plan]]:
-    """Yield the plans of an option's candidates in the order of their families' bounds."""
-    search = option.search(EVERYTHING)
-    if search is None:
-        return
-    for entry in nsmallest(FAMILIES, search.heap.entries):
-        for choice in search.candidates.space.members(entry.family):
+    """Yield the plans of an option's candidates in the order of their families' bounds.
+
+    Families with persistent tensors are among them, whatever memory is set aside for these.
+    """
+    candidates = option.candidates
+    for bounded in nsmallest(FAMILIES, option.families, key=attrgetter("bound")):
+        for choice in candidates.space.members(bounded.family):
             try:
-                plan = search.candidates.plan(choice)
-                check_resources(program_of(plan), search.candidates.quick.profile)
+                plan = candidates.plan(choice)
+                check_resources(program_of(plan), candidates.quick.profile)
             except (InfeasibleMapping, ProgramError):
                 continue
-            yield search.candidates, plan
+            yield candidates, plan
 
 
 def outcomes(study: Study) -> Iterator[Outcome]:
