@@ -85,6 +85,7 @@ PARTS: list[Part] = [
         (
             "agreement/test_engines_agree.py",
             "agreement/test_parts_agree.py",
+            "agreement/test_band_cycles.py",
             "agreement/test_column_cycles.py",
             "agreement/test_pattern_cycles.py",
             "agreement/test_gemv_example.py",

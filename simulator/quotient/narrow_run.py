@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 
 from tilewright.simulator.compile import columns as at
+from tilewright.simulator.compile.compiled_program import CompiledProgram
 from tilewright.simulator.compile.fabric.network import EDGE_OUT, ROUTER
 from tilewright.simulator.engine.features import compile_needed
 from tilewright.simulator.fast.no_certificate import NotCovered
@@ -66,6 +67,21 @@ def _counters_of(part: object) -> Iterator[str]:
             yield from _counters_of(getattr(part, inner_field.name))
 
 
+def check_values_decide_nothing(compiled: CompiledProgram) -> None:
+    """Check that no element's work depends on the values of words.
+
+    Routes are then those of the program for the whole run. Raises NotCovered, with the reason.
+    """
+    program = compiled.program
+    codes = tuple(replace(code, main_priority=PLAIN.main_priority) for code in program.codes)
+    for missing in unknown_parts(replace(program, codes=codes), compiled.network):
+        raise missing
+    for number in np.unique(program.placement).tolist():
+        code = program.codes[number]
+        if _DEPENDS.of(code, "data", partial(may_depend_on_data, code)):
+            script_of(compiled.tables.blocks[number], MOST_INSTRUCTIONS)
+
+
 class NarrowRun:
     """A run of some columns of a program alone, from cycle 0 on.
 
@@ -82,7 +98,9 @@ class NarrowRun:
         except ProgramError as error:
             raise NotCovered("some columns alone do not fit the machine") from error
         compiled = self.compiled
-        self._check_independent()
+        if any(port.interval > 1 for port in self.program.edge_inputs):
+            raise NotCovered("a border stream slower than a word a cycle")
+        check_values_decide_nothing(compiled)
         compile_needed(compiled.store, compiled.parts)
         edges = {p.name: np.zeros((p.positions, p.count)) for p in self.program.edge_inputs}
         data = run_data(self.program, None, edges, timeline=False)
@@ -90,20 +108,6 @@ class NarrowRun:
         self.store, self.sram = load_data(compiled, compiled.store, data)
         schedule_start(compiled, self.store, NONE)
         self._limit = int(self.store[at.S_LIMIT])
-
-    def _check_independent(self) -> None:
-        """Check that no element's work depends on the values of words. Raises NotCovered."""
-        if any(port.interval > 1 for port in self.program.edge_inputs):
-            raise NotCovered("a border stream slower than a word a cycle")
-        codes = tuple(
-            replace(code, main_priority=PLAIN.main_priority) for code in self.program.codes
-        )
-        for missing in unknown_parts(replace(self.program, codes=codes), self.compiled.network):
-            raise missing
-        for number in np.unique(self.program.placement).tolist():
-            code = self.program.codes[number]
-            if _DEPENDS.of(code, "data", partial(may_depend_on_data, code)):
-                script_of(self.compiled.tables.blocks[number], MOST_INSTRUCTIONS)
 
     def step_to(self, cycle: int) -> None:
         """Simulate up to the beginning of a cycle."""

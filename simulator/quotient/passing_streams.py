@@ -93,7 +93,7 @@ def passing_streams(program: Program, first: int) -> PassingStreams:
     """
     _check_ends(program)
     routes = [r for r in program.routes if r.area.column + r.area.width > first]
-    colors = {r.color for r in routes if not {"E", "W"}.isdisjoint(_ports(r))}
+    colors = {r.color for r in routes if not {"E", "W"}.isdisjoint(route_ports(r))}
     rest = tuple(r for r in routes if r.color not in colors)
     alone = _alone(program, rest)
     streams = tuple(
@@ -105,8 +105,8 @@ def passing_streams(program: Program, first: int) -> PassingStreams:
     return PassingStreams(program, first, streams, alike.ravel().astype(np.int64))
 
 
-def _ports(route: Route) -> Iterator[str]:
-    """Yield all ports of a route, at any position of its switch."""
+def route_ports(route: Route) -> Iterator[str]:
+    """Yield all ports of a route (N, E, S, W, R), at any position of its switch."""
     for position in route.directions():
         yield from (*(position.rx or ()), *(position.tx or ()))
 
@@ -115,7 +115,7 @@ def _alone(program: Program, rest: Iterable[Route]) -> Ints:
     """Return (rows, columns) whether no route of some goes to the element."""
     alone = np.ones(program.placement.shape, dtype=np.int64)
     for route in rest:
-        if "R" in _ports(route):
+        if "R" in route_ports(route):
             area = route.area
             rows = slice(area.row, area.row + area.height)
             alone[rows, area.column : area.column + area.width] = 0

@@ -1,12 +1,12 @@
 """Exact cycles of a program on a large grid, from a small grid of the same pattern.
 
-Some small programs are solved, or some columns of the large one simulated, and a proof says that
-the times of the large one follow (theory/engines.md §11 and §13).
+Some small programs are solved, or some columns or bands of the large one simulated, and a proof
+says that the times of the large one follow (theory/engines.md §11, §13 and §14).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -16,9 +16,12 @@ from tilewright.simulator.fast.timed_program import end_cycle, last_arrival
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.program import Program
 from tilewright.simulator.quotient.affine_times import guess_times
+from tilewright.simulator.quotient.bands import one_of_each_band
 from tilewright.simulator.quotient.line_shifts import ATTEMPTS, cycles_by_columns
+from tilewright.simulator.quotient.narrow_run import check_values_decide_nothing
 from tilewright.simulator.quotient.pattern_proof import prove
 from tilewright.simulator.quotient.shrink import GridCut, grid_cuts
+from tilewright.simulator.run.machine import Machine
 
 MARGINS: Final = (2, 4, 8)
 """Periods kept at both ends of a block, by attempt: times settle some periods from its ends."""
@@ -32,7 +35,7 @@ class PatternCycles:
     """The exact cycles of a program, if they follow from small grids.
 
     `cycles`: those of any run, None without a proof; `reason`: why there is none, else empty.
-    `elements`: number of elements of the small grid, or of the columns; 0 without a proof.
+    `elements`: number of elements of the small grid, of the columns or bands; 0 without a proof.
     """
 
     cycles: int | None
@@ -47,7 +50,7 @@ def pattern_cycles(program: Program, profile: Profile) -> PatternCycles:
     `cycles` is then None. Raises ProgramError if the program does not fit the machine.
     """
     reasons = []
-    for attempt in _attempts(program, profile):
+    for attempt in _attempts(program, bands_of(program, profile), profile):
         try:
             return attempt()
         except NotCovered as missing:
@@ -55,21 +58,38 @@ def pattern_cycles(program: Program, profile: Profile) -> PatternCycles:
     return PatternCycles(None, "; ".join(dict.fromkeys(reasons)) or TOO_FEW_LINES, 0)
 
 
-def _attempts(program: Program, profile: Profile) -> list[Callable[[], PatternCycles]]:
-    """Return the ways to the cycles of a program, that with the fewest elements first."""
-    cuts = [
-        cut
-        for cut in grid_cuts(program, MARGINS)
-        if cut.elements * LARGEST_SHARE <= program.placement.size
-    ]
-    lines = [partial(_by_lines, program, profile, cut) for cut in cuts]
+def bands_of(program: Program, profile: Profile) -> Program:
+    """Return a program on one of each kind of its bands: with the same cycles, on any data."""
+    bands = one_of_each_band(program)
+    if bands.placement.size == program.placement.size:
+        return program
+    try:
+        check_values_decide_nothing(Machine(bands, profile).compiled)
+    except NotCovered:
+        return program
+    return bands
+
+
+def _attempts(
+    program: Program, bands: Program, profile: Profile
+) -> Iterator[Callable[[], PatternCycles]]:
+    """Yield the ways to the cycles of a program, that with the fewest elements first.
+
+    bands: one of each kind of its bands. A run of these is tried last.
+    """
+    few = bands.placement.size * LARGEST_SHARE <= program.placement.size
+    whole = bands if few else program
+    most = whole.placement.size // LARGEST_SHARE
+    cuts = [cut for cut in grid_cuts(bands, MARGINS) if cut.elements <= most]
+    lines = [partial(_by_lines, bands, profile, cut) for cut in cuts]
     fewest = ATTEMPTS[0].kept
-    if fewest * LARGEST_SHARE > program.width:
-        return [*lines]
-    columns = partial(_by_columns, program, profile)
-    if cuts and cuts[0].elements < fewest * program.height:
-        return [*lines[:1], columns, *lines[1:]]
-    return [columns, *lines]
+    columns = [partial(_by_columns, bands, profile)] * (fewest * LARGEST_SHARE <= bands.width)
+    if cuts and cuts[0].elements < fewest * bands.height:
+        yield from (*lines[:1], *columns, *lines[1:])
+    else:
+        yield from (*columns, *lines)
+    if few:
+        yield partial(_by_bands, bands, profile)
 
 
 def _by_lines(program: Program, profile: Profile, cut: GridCut) -> PatternCycles:
@@ -79,6 +99,10 @@ def _by_lines(program: Program, profile: Profile, cut: GridCut) -> PatternCycles
 def _by_columns(program: Program, profile: Profile) -> PatternCycles:
     cycles, columns = cycles_by_columns(program, profile)
     return PatternCycles(cycles, "", columns * program.height)
+
+
+def _by_bands(bands: Program, profile: Profile) -> PatternCycles:
+    return PatternCycles(Machine(bands, profile).cycles(), "", bands.placement.size)
 
 
 def cycles_by_cut(program: Program, profile: Profile, cut: GridCut) -> int:

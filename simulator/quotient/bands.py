@@ -1,0 +1,86 @@
+"""Bands of rows or columns that nothing joins: equal ones do the same (theory/engines.md §14).
+
+One band of each kind then says what the whole grid does, whatever the elements of a band do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.simulator.program.program import Program
+from tilewright.simulator.program.routes import Area
+from tilewright.simulator.quotient.line_blocks import Digests, Ints, LineCut, line_digests
+from tilewright.simulator.quotient.passing_streams import route_ports
+from tilewright.simulator.quotient.shrink import GridCut, shrink
+
+Bools = npt.NDArray[np.bool_]
+
+
+def one_of_each_band(program: Program) -> Program:
+    """Return a program on one of each kind of bands of rows, and of these on one of columns.
+
+    A band is neighbouring rows, or columns, that routes join. Two are of one kind if they run the
+    same codes, routes and border ports. The cycles of the result are those of the program.
+    """
+    rows = _kept_lines(line_digests(program)[0], _joined_rows(program), _has_ports(program, "NS"))
+    columns = np.arange(program.width)
+    fewer = shrink(program, GridCut(LineCut(rows, ()), LineCut(columns, ())))
+    columns = _kept_lines(line_digests(fewer)[1], _joined_columns(fewer), _has_ports(fewer, "WE"))
+    rows = np.arange(fewer.height)
+    return shrink(fewer, GridCut(LineCut(rows, ()), LineCut(columns, ())))
+
+
+def _joined_rows(program: Program) -> Bools:
+    """Return (rows - 1,) whether a route joins each row to the next one."""
+    joined = np.zeros(program.height - 1, dtype=bool)
+    for area, ports in _crossings(program):
+        first, end = area.row, area.row + area.height
+        _join(joined, first, end, before="N" in ports, behind="S" in ports)
+    return joined
+
+
+def _joined_columns(program: Program) -> Bools:
+    """Return (columns - 1,) whether a route joins each column to the next one."""
+    joined = np.zeros(program.width - 1, dtype=bool)
+    for area, ports in _crossings(program):
+        first, end = area.column, area.column + area.width
+        _join(joined, first, end, before="W" in ports, behind="E" in ports)
+    return joined
+
+
+def _crossings(program: Program) -> Iterator[tuple[Area, frozenset[str]]]:
+    yield from ((route.area, frozenset(route_ports(route))) for route in program.routes)
+
+
+def _join(joined: Bools, first: int, end: int, *, before: bool, behind: bool) -> None:
+    """Join the lines from `first` to `end` to those before them, and to those behind them."""
+    if before:
+        joined[max(0, first - 1) : end - 1] = True
+    if behind:
+        joined[first:end] = True
+
+
+def _has_ports(program: Program, sides: str) -> tuple[bool, bool]:
+    """Return whether there are border ports at the first and at the last line of an axis."""
+    inputs, outputs = program.edge_inputs, program.edge_outputs
+    found = {*(port.side for port in inputs), *(port.side for port in outputs)}
+    return sides[0] in found, sides[1] in found
+
+
+def _kept_lines(digests: Digests, joined: Bools, ports: tuple[bool, bool]) -> Ints:
+    """Return the lines of the first band of each kind.
+
+    digests: of the lines, which say nothing of the border ports behind the first and the last one;
+    `joined`: whether each line is joined to the next; `ports`: whether there are such ports.
+    """
+    ends = [*(np.flatnonzero(~joined) + 1).tolist(), len(digests)]
+    kept: dict[tuple[bytes, bool, bool], range] = {}
+    first = 0
+    for end in ends:
+        borders = ports[0] and first == 0, ports[1] and end == len(digests)
+        kept.setdefault((digests[first:end].tobytes(), *borders), range(first, end))
+        first = end
+    return np.array([line for band in kept.values() for line in band], dtype=np.int64)
