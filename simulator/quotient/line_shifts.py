@@ -35,6 +35,8 @@ class Attempt(NamedTuple):
 
 
 ATTEMPTS: Final = (Attempt(1, 4), Attempt(2, 12), Attempt(4, 32), Attempt(4, 48))
+SETTLED: Final = (Attempt(8, 12), Attempt(16, 20))
+"""Tried where words wait behind the first columns: a stream may be slow enough behind more."""
 LARGEST_SHARE: Final = 2
 """A narrow grid of more than half of the columns saves little."""
 MOST_PAUSES: Final = 16
@@ -157,15 +159,16 @@ def cycles_by_columns(program: Program, profile: Profile) -> tuple[int, int]:
     do not follow.
     """
     reason = TOO_FEW
-    for attempt in ATTEMPTS:
-        if attempt.kept * LARGEST_SHARE > program.width:
-            break
+    attempts: tuple[Attempt, ...] = ATTEMPTS
+    while attempts and attempts[0].kept * LARGEST_SHARE <= program.width:
+        (first, kept), *others = attempts
         try:
-            return _by_columns(passing_streams(program, attempt.first), attempt.kept, profile)
+            return _by_columns(passing_streams(program, first), kept, profile)
         except NotCovered as missing:
             reason = missing.reason
-        if reason == WAIT and attempt.first > 1:  # they do in the columns behind, too
-            break
+        attempts = tuple(others)
+        if reason == WAIT and first > 1:
+            attempts = tuple(attempt for attempt in SETTLED if attempt.first > first)
     raise NotCovered(reason)
 
 
