@@ -43,11 +43,12 @@ TITLE = "## Candidates by their pattern"
 HEAD = """
 Written by `python benchmarks/pattern_share.py`: the Einsums of the shipped studies on 128 x 128
 elements, with tensors that stay in the elements and without. Of each option the candidates of the
-least bounds; "proved": their exact cycles follow from a small grid of the same pattern, or from
-some of the columns ([theory](../theory/engines.md), §11 and §13). Wanted are 90 %.
-`s of a processor`: the median of all, and of the slowest. Words cross the columns where sums go
-along rows whose streams are full; words of a stream wait where the gathering of results comes
-between them in some rows, and tiles of two streams on one link come in another order to each
+least bounds; "proved": their exact cycles follow from a small grid of the same pattern, from some
+of the columns, or from one of each kind of bands ([theory](../theory/engines.md), §11, §13 and
+§14). Wanted are 90 %. `s of a processor`: the median of all, and of the slowest. Each candidate
+without a proof counts; the last column has their number by reason. Words cross the columns where
+sums go along rows whose streams are full; columns do not the same where a stream enters in the
+north and goes on along each row, and where tiles of two streams come in another order to each
 column. What has no proof runs on the whole grid, without values.
 """
 FAMILIES = 300

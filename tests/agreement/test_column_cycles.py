@@ -98,3 +98,15 @@ def test_a_condition_that_does_not_hold(
         cycles_by_columns(program, profile)
     monkeypatch.setattr(*check, lambda *_: True)
     assert cycles_by_columns(program, profile)[0] != whole_cycles(program, profile)
+
+
+@pytest.mark.parametrize("seed", [30, 107, 116, 191, 211, 332, 751, 961])
+def test_words_that_wait_in_the_first_columns_only(
+    monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """Columns further in the east prove the cycles; without them there is no proof."""
+    program, profile = passing_program(seed), profile_of(seed)
+    assert is_proved(program, profile)
+    monkeypatch.setattr(line_shifts, "SETTLED", ())
+    with pytest.raises(NotCovered, match="wait"):
+        cycles_by_columns(program, profile)
