@@ -49,7 +49,8 @@ of the columns, or from one of each kind of bands ([theory](../theory/engines.md
 without a proof counts; the last column has their number by reason. Words cross the columns where
 sums go along rows whose streams are full; columns do not the same where a stream enters in the
 north and goes on along each row, and where tiles of two streams come in another order to each
-column. What has no proof runs on the whole grid, without values.
+column; words of a stream wait where the gathering of results comes between them in some rows.
+What has no proof runs on the whole grid, without values.
 """
 FAMILIES = 300
 """Of an option, those of the least bounds; many fit no element."""
