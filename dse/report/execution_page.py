@@ -192,7 +192,8 @@ class ExecutionPage:
     """What a page on an execution says.
 
     `eyebrow`, `title`, `lead`: its first lines; `cards`: (name, value) of the figures below;
-    `notes`: further lines; `sections`: one of each Einsum or program (execution_details).
+    `notes`: further lines; `sections`: one of each Einsum or program (execution_details); `nest`:
+    a loop nest, where there are no sections.
     """
 
     eyebrow: str
@@ -200,7 +201,8 @@ class ExecutionPage:
     lead: str
     cards: tuple[tuple[str, str], ...]
     notes: tuple[str, ...]
-    sections: tuple[dict[str, Any], ...]
+    sections: tuple[dict[str, Any], ...] = ()
+    nest: str = ""
 
 
 def page_of(
@@ -233,6 +235,16 @@ def page_of(
             ),
         ),
         sections=tuple(execution_sections(execution, given)),
+    )
+
+
+def page_of_mapping(nest: str, subject: str, reason: str) -> ExecutionPage:
+    """Return the page on a mapping that was not executed.
+
+    nest: its loops, as text; subject: workload and architecture in words.
+    """
+    return ExecutionPage(
+        f"Mapping · {subject}", "A mapping, not executed", f"{reason}.", (), (), nest=nest
     )
 
 

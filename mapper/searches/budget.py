@@ -94,6 +94,10 @@ class Budget:
             return self
         return replace(self, deadline=self.deadline - (1 - part) * (self.seconds_left or 0.0))
 
+    def sooner(self, seconds: float) -> Budget:
+        """Return the budget with an end that is so many seconds sooner."""
+        return replace(self, deadline=self.deadline - seconds)
+
     def checking(self, items: Iterable[T]) -> Iterator[T]:
         """Yield the items, with a check of time and memory before each.
 

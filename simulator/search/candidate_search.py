@@ -15,13 +15,13 @@ from math import inf
 from typing import Final, NamedTuple
 
 from tilewright.mapper.grid.grid_mapspace import GridChoice, GridFamily
-from tilewright.mapper.mapping.mapping import Mapping
+from tilewright.mapper.searches.budget import UNLIMITED, Budget
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.execution.einsum_execution import EinsumExecution
 from tilewright.simulator.isa.machine_errors import ProgramError, RunStoppedError
 from tilewright.simulator.lowering.cycle_bound import Works
 from tilewright.simulator.lowering.task_cycles import BodyCycles
-from tilewright.simulator.search.candidates.candidate_runs import CandidateRuns
+from tilewright.simulator.search.candidates.candidate_runs import PART_ON_NUMBERS, CandidateRuns
 from tilewright.simulator.search.candidates.candidates import BoundedFamily, Candidates
 from tilewright.simulator.search.candidates.family_heap import FamilyHeap, HeapEntry, Values
 from tilewright.simulator.search.grid_certificate import GridCertificate, objective_value
@@ -95,14 +95,14 @@ class CandidateSearch:
         """Number of candidates whose exact objective value is known."""
         return self.executed + self.timed
 
-    @property
-    def best(self) -> EinsumExecution | None:
-        """The execution of the best candidate on data; it runs at the first use.
+    def run_best(self, budget: Budget = UNLIMITED) -> EinsumExecution | None:
+        """Return the execution of the best candidate on data, which runs if it has not run yet.
 
-        None before the first candidate.
+        None before the first candidate. Raises RunStoppedError if the budget is over before.
         """
         if self.choice is not None and self._execution is None:
-            run = self._execution = self.candidates.execute(self.choice)
+            run = self.candidates.execute(self.choice, lambda _: budget.is_late)
+            self._execution = run
             self.executed += not self.has_run
             self.has_run = True
             reached = objective_value(self.candidates.objective, run.latency, run.energy)
@@ -110,10 +110,19 @@ class CandidateSearch:
         return self._execution
 
     @property
-    def mapping(self) -> Mapping:
-        """The mapping of the best candidate; there must be one."""
-        assert self.choice is not None
-        return self.candidates.space.mapping_of(self.choice)
+    def seconds_on_numbers(self) -> float:
+        """About the seconds that a run of the best candidate on numbers takes; 0: not known."""
+        return PART_ON_NUMBERS * (self.runs.seconds.get(self.choice, 0.0) if self.choice else 0.0)
+
+    def best_bounded(self) -> GridChoice | None:
+        """Return the candidate with the least bound among those not looked at.
+
+        None if none of them has a plan.
+        """
+        while self.heap and not self.heap.entries[0].is_settled:
+            self.heap.push(self._refined(self.heap.pop()))
+        first = [entries[0] for entries in (self.heap.entries, self.waiting) if entries]
+        return min(first).choice if first else None
 
     @property
     def bound(self) -> float:
@@ -177,7 +186,7 @@ class CandidateSearch:
                 self._execute(heapq.heappop(self.waiting))
                 return True
             entry = self.heap.pop()
-            if entry.choice is None or not entry.is_planned:
+            if not entry.is_settled:
                 self.heap.push(self._refined(entry))
             elif self._look_at(entry):
                 return True

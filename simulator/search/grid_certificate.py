@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from math import inf
 from typing import Literal
 
+from tilewright.arch.errors import TilewrightError
+
 GridObjective = Literal["latency", "energy", "edp"]
 
 
@@ -17,6 +19,10 @@ def objective_value(objective: GridObjective, latency: float, energy: float) -> 
     if objective == "latency":
         return latency
     return energy if objective == "energy" else energy * latency
+
+
+class NotExecuted(TilewrightError):  # noqa: N818 - a limit of the search, not a fault
+    """The budget of a search on a grid was over before its answer was executed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +57,9 @@ class GridCertificate:
         return value / self.bound - 1 if self.bound > 0 else inf
 
     def __str__(self) -> str:
-        kind = "optimal" if self.is_optimal else "best of those executed"
+        executed = self.executed + self.timed > 0
+        kind = "best of those executed" if executed else "least bound, none executed in the budget"
+        kind = "optimal" if self.is_optimal else kind
         timed = f"{self.timed:,} timed by their pattern, " if self.timed else ""
         left = "" if self.is_whole else ", others not looked at for lack of time"
         excluded = f"{self.excluded:,} excluded by the bound"

@@ -8,27 +8,31 @@ from collections.abc import Callable
 from collections.abc import Mapping as Dict
 from dataclasses import dataclass, field, replace
 from functools import partial
+from math import inf
 
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.arch.spec.architecture import Arch
 from tilewright.mapper.grid.grid_constraints import NO_CONSTRAINTS, GridConstraints
-from tilewright.mapper.grid.grid_mapspace import GridMapspace
+from tilewright.mapper.grid.grid_mapspace import GridChoice, GridMapspace
 from tilewright.mapper.mapping.mapping import Mapping, Sequential
 from tilewright.mapper.searches.budget import UNLIMITED, Budget
+from tilewright.mapper.searches.limits.watch import LATE
 from tilewright.mapper.workload.errors import InfeasibleMapping, NoFeasibleMapping
 from tilewright.mapper.workload.workload import Workload
 from tilewright.simulator.execution.einsum_execution import EinsumExecution, ExecutionSettings
 from tilewright.simulator.execution.execution import Execution, execute, grid_path
 from tilewright.simulator.execution.operands import WrongResult
 from tilewright.simulator.execution.values.einsum_data import EinsumData
+from tilewright.simulator.isa.machine_errors import RunStoppedError
 from tilewright.simulator.lowering.addresses import LeftTensors
 from tilewright.simulator.search.candidate_search import CandidateSearch
-from tilewright.simulator.search.candidates.candidate_runs import budget_of_runs
+from tilewright.simulator.search.candidates.candidate_runs import budget_of_answer, budget_of_runs
 from tilewright.simulator.search.candidates.candidates import Candidates
 from tilewright.simulator.search.cascade_search import Cascade
 from tilewright.simulator.search.grid_certificate import (
     GridCertificate,
     GridObjective,
+    NotExecuted,
     objective_value,
 )
 from tilewright.simulator.search.grid_search import GridSearchResult, no_mapping
@@ -45,23 +49,39 @@ class GridMapping:
     """The best mapping of each Einsum of a workload, and their execution as one.
 
     `results`: by Einsum, its execution and what the search has shown of it. `mapping`: of the whole
-    workload, a branch for each Einsum. `execution`: of that mapping, results passed on from Einsum
-    to Einsum. `value`: sum of the objective over the Einsums and the exchanges between them;
-    `certificate`: of that sum; `seconds`: that the search took.
+    workload, a branch for each Einsum. `run`: the execution of that mapping, results passed on from
+    Einsum to Einsum; None if the budget was over before its end. `value`: sum of the objective over
+    the Einsums and the exchanges between them, inf if they were not simulated; `certificate`: of
+    that sum; `seconds`: that the search took. `bounds`: by Einsum, the sizes of its ranks that the
+    elements compute, with padding.
     """
 
     results: Dict[str, GridSearchResult]
     mapping: Mapping
-    execution: Execution
+    run: Execution | None
     certificate: GridCertificate
     value: float
     seconds: float
+    bounds: Dict[str, Dict[str, int]]
 
     def __repr__(self) -> str:
-        return f"<GridMapping: {self.execution!r}; {self.certificate}>"
+        execution = "not executed" if self.run is None else repr(self.run)
+        return f"<GridMapping: {execution}; {self.certificate}>"
 
     def _repr_html_(self) -> str:
-        return self.mapping._repr_html_() + self.execution._repr_html_()
+        execution = f"<p>{self}</p>" if self.run is None else self.run._repr_html_()
+        return self.mapping._repr_html_() + execution
+
+    @property
+    def execution(self) -> Execution:
+        """The execution; raises NotExecuted if the budget was over before its end."""
+        if self.run is None:
+            raise NotExecuted(
+                "the budget was over before the mapping was executed on numbers",
+                value=f"{self.seconds:.1f} s",
+                instead="a larger budget_s, or execute(arch, workload, answer.mapping)",
+            )
+        return self.run
 
     @property
     def gap(self) -> float:
@@ -75,7 +95,9 @@ class GridRequest:
 
     `objective`: latency, energy, or edp (of each Einsum; then no tensor stays in the elements
     between Einsums). `settings`: machine and operands. `constraints`: by Einsum.
-    `most_executions`: limit, times the number of Einsums; `budget_s`: seconds of the search.
+    `most_executions`: limit, times the number of Einsums. `budget_s`: seconds of the search, after
+    which the mapping with the least bound is the answer if none was executed; 0: until the first
+    one was.
     """
 
     objective: GridObjective = "latency"
@@ -86,9 +108,8 @@ class GridRequest:
 
     def limits(self, einsums: int) -> CascadeLimits:
         """Return the limits of a search of so many Einsums whose time begins now."""
-        most = self.most_executions
-        budget = budget_of_runs(self.budget_s)
-        return CascadeLimits(None if most is None else most * einsums, budget)
+        most = None if self.most_executions is None else self.most_executions * einsums
+        return CascadeLimits(most, budget_of_runs(self.budget_s), budget_of_answer(self.budget_s))
 
 
 def map_on_grid(
@@ -108,12 +129,13 @@ def map_on_grid(
     request, start = request or GridRequest(), time.perf_counter()
     exchanges = request.objective != "edp"
     limits = request.limits(len(workload.einsums))
+    end = budget_of_answer(request.budget_s, LATE)
 
     make = partial(cascade_of, arch, workload, request)
     cascade, path, bound = _search(partial(make, exchanges=exchanges), limits, on_progress)
     mapping = _joined(path)
     try:
-        execution = _execution(path) or execute(arch, workload, mapping, settings=request.settings)
+        run = _run(arch, workload, path, request.settings, end)
     except InfeasibleMapping:
         # What is free in an element may lie in pieces too small for a tile, which the search does
         # not look at. Without exchange nothing lies in between, and the bound still holds.
@@ -122,18 +144,16 @@ def map_on_grid(
         least = bound
         cascade, path, bound = _search(partial(make, exchanges=False), limits, on_progress)
         bound, mapping = min(bound, least), _joined(path)
-        execution = execute(arch, workload, mapping, settings=request.settings)
+        run = _run(arch, workload, path, request.settings, end)
     seconds = time.perf_counter() - start
     return GridMapping(
-        results={
-            run.name: _result(search, run, request.objective, seconds)
-            for run, search in zip(execution.einsums, path.searches, strict=True)
-        },
+        results={} if run is None else _results(path, run, request.objective, seconds),
         mapping=mapping,
-        execution=execution,
+        run=run,
         certificate=_certificate(cascade, path, bound),
         value=path.value,
         seconds=seconds,
+        bounds=_bounds(path),
     )
 
 
@@ -170,8 +190,9 @@ def _search(
 ) -> tuple[Cascade, OptionPath, float]:
     """Return the options of all Einsums, the best path through them, and the bound of all paths.
 
-    make: returns the options, given a `budget` in which they are bounded. Raises NoFeasibleMapping
-    if an Einsum fits no element, or all Einsums together do not.
+    make: returns the options, given a `budget` in which they are bounded. If no path has run in its
+    time, it is the one with the least bound, whose value is inf. Raises NoFeasibleMapping if an
+    Einsum fits no element, or all Einsums together do not.
     """
     for budget in (limits.share(BOUNDING_SHARE).budget, UNLIMITED):
         cascade = make(budget=budget)
@@ -179,6 +200,8 @@ def _search(
             path, bound = search_cascade(cascade, limits, on_progress)
         finally:
             cascade.save()
+        if path is None and limits.first.is_late:
+            path = _best_bounded(cascade)
         if path is not None or cascade.is_whole:  # else only what was left out has a path
             break
     if path is None:
@@ -186,11 +209,39 @@ def _search(
     return cascade, path, bound
 
 
-def _execution(path: OptionPath) -> Execution | None:
-    """Return the execution of a path if the search has it: that of one Einsum alone."""
-    if len(path.searches) > 1 or path.searches[0].best is None:
+def _best_bounded(cascade: Cascade) -> OptionPath | None:
+    """Return the path with the least sum of bounds whose candidates have plans; None without one.
+
+    Its value, which nothing has shown, is inf.
+    """
+    while (path := cascade.best_path("bound")) is not None:
+        # a search without such a candidate has the bound inf from then on
+        if all(search.choice or search.best_bounded() for search in path.searches):
+            return replace(path, value=inf)
+    return None
+
+
+def _run(
+    arch: Arch, workload: Workload, path: OptionPath, settings: ExecutionSettings, end: Budget
+) -> Execution | None:
+    """Return the execution of a path on numbers; None if it ends before, or was not simulated."""
+    if path.value == inf or end.is_late:
         return None
-    return Execution.of_one(path.searches[0].best)
+    try:
+        if len(path.searches) == 1 and (alone := path.searches[0].run_best(end)) is not None:
+            return Execution.of_one(alone)
+        settings = replace(settings, stop=lambda _: end.is_late)
+        return execute(arch, workload, _joined(path), settings=settings)
+    except RunStoppedError:
+        return None
+
+
+def _results(
+    path: OptionPath, execution: Execution, objective: GridObjective, seconds: float
+) -> dict[str, GridSearchResult]:
+    """Return the result of each Einsum's search, by the name of the Einsum."""
+    runs = zip(execution.einsums, path.searches, strict=True)
+    return {run.name: _result(search, run, objective, seconds) for run, search in runs}
 
 
 def _result(
@@ -214,8 +265,9 @@ def _certificate(cascade: Cascade, path: OptionPath, bound: float) -> GridCertif
     reasons = sum((search.reasons for search in searches), Counter[str]())
     for candidates in {id(s.candidates): s.candidates for s in searches}.values():
         reasons += candidates.infeasible
+    are_timed = sum(not s.has_run for s in path.searches if s.choice is not None)
     return GridCertificate(
-        executed=sum(s.executed for s in searches) + sum(not s.has_run for s in path.searches),
+        executed=sum(s.executed for s in searches) + are_timed,
         timed=sum(search.timed for search in searches),
         excluded=cascade.left,
         infeasible=sum(reasons.values()),
@@ -251,8 +303,21 @@ def _too_many_persistent(workload: Workload) -> NoFeasibleMapping:
 
 
 def _joined(path: OptionPath) -> Mapping:
-    """Return one mapping whose branches are those of the best execution of each Einsum."""
-    mappings = [search.mapping for search in path.searches]
+    """Return one mapping whose branches are those of the best candidate of each Einsum."""
+    mappings = [s.candidates.space.mapping_of(_choice(s)) for s in path.searches]
     if len(mappings) == 1:
         return mappings[0]
     return Mapping((Sequential(tuple(mapping.nodes for mapping in mappings)),))
+
+
+def _choice(search: CandidateSearch) -> GridChoice:
+    """Return the best candidate of a search; before the first run, that with the least bound."""
+    choice = search.choice or search.best_bounded()
+    assert choice is not None
+    return choice
+
+
+def _bounds(path: OptionPath) -> dict[str, Dict[str, int]]:
+    """Return by Einsum the sizes of its ranks that the elements compute, with padding."""
+    einsums = (s.candidates.read(_choice(s)).einsum for s in path.searches)
+    return {einsum.name: einsum.bounds for einsum in einsums}

@@ -77,7 +77,7 @@ class GridSearch:
         finally:  # an interrupt waits for no run
             search.runs.end()
             candidates.known.save()
-        best = search.best
+        best = search.run_best()
         if best is None:
             raise no_mapping(einsum, search.reasons + candidates.infeasible)
         certificate = search.certificate()

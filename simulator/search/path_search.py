@@ -7,10 +7,11 @@ and ends when no path may be better than the best (theory/grid.md §8).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 
 from tilewright.mapper.searches.budget import UNLIMITED, Budget
+from tilewright.simulator.search.candidates.candidate_runs import ON_NUMBERS
 from tilewright.simulator.search.cascade_search import Cascade
 from tilewright.simulator.search.path_graph import OptionPath
 
@@ -28,16 +29,21 @@ class CascadeLimits:
     """Limits of a search of a workload's mappings.
 
     `most_executions`: of candidates and exchanges, None for any number; `budget`: of time, which
-    has begun.
+    has begun; `first`: of time, until a first path has run.
     """
 
     most_executions: int | None = None
     budget: Budget = UNLIMITED
+    first: Budget = UNLIMITED
 
     def share(self, part: float) -> CascadeLimits:
         """Return a part (0 to 1) of the limits: of the executions, and of the time that is left."""
-        most = self.most_executions
-        return CascadeLimits(None if most is None else int(most * part), self.budget.share(part))
+        most = None if self.most_executions is None else int(self.most_executions * part)
+        return replace(self, most_executions=most, budget=self.budget.share(part))
+
+    def less(self, seconds: float) -> CascadeLimits:
+        """Return the limits with a budget that ends so many seconds sooner."""
+        return replace(self, budget=self.budget.sooner(seconds))
 
 
 def search_cascade(
@@ -45,13 +51,14 @@ def search_cascade(
 ) -> tuple[OptionPath | None, float]:
     """Return the best path whose candidates were executed, and a lower bound of all paths.
 
-    The path is None if there is none. `on_progress`: called with (executed, best value, bound)
-    before the first execution and after each round of executions. One candidate of every Einsum
-    that exchanges nothing runs first, whatever the limits are.
+    The path is None if there is none, or none has run in its time. `on_progress`: called with
+    (executed, best value, bound) before the first execution and after each round of executions. One
+    candidate of every Einsum that exchanges nothing runs first; only the time of a first path
+    limits these.
     """
     walk = _PathWalk(cascade, on_progress)
     try:
-        walk.begin()
+        walk.begin(limits.first)
         if len(cascade.options) > 1:
             walk.go_on(limits.share(FIRST_SHARE), reshards=False)
         return walk.go_on(limits, reshards=True)
@@ -67,10 +74,11 @@ class _PathWalk:
         self.cascade, self.on_progress = cascade, on_progress
         self.executed, self.bound = 0, 0.0
 
-    def begin(self) -> None:
+    def begin(self, first: Budget) -> None:
         """Bound all paths; execute a candidate of every Einsum that exchanges nothing.
 
         Not where persistent tensors share the memory, for the candidates might not go together.
+        first: limits these runs.
         """
         self.bound = self.cascade.least_bound
         if self.on_progress is not None and self.bound < inf:
@@ -78,7 +86,9 @@ class _PathWalk:
         for options in () if self.cascade.space.is_shared else self.cascade.options:
             for option in options:
                 search = None if option.reads or option.writes else option.search(ALL)
-                self.executed += search is not None and search.start()
+                if search is not None:
+                    search.runs.budget = first
+                    self.executed += search.start()
 
     def go_on(self, limits: CascadeLimits, *, reshards: bool) -> tuple[OptionPath | None, float]:
         """Return the best path, and a bound of all, when none may be better or at a limit.
@@ -94,9 +104,16 @@ class _PathWalk:
             self.bound = self._sound(self.bound)
             if self.on_progress is not None:
                 self.on_progress(self.executed, value, self.bound)
-            if least is None or (best is not None and self._is_over(limits)):
+            if least is None:
                 return best, self.bound
-            self._execute(least, limits.budget if best is not None else UNLIMITED)
+            if best is None:
+                budget, is_over = limits.first, limits.first.is_late
+            else:
+                left = limits.less(self._seconds_on_numbers(best))
+                budget, is_over = left.budget, self._is_over(left)
+            if is_over:
+                return best, self.bound
+            self._execute(least, budget)
 
     def _sound(self, bound: float) -> float:
         """Return a bound of all paths, given one of those of options that were not left out."""
@@ -124,6 +141,10 @@ class _PathWalk:
             else:
                 self.executed += not search.is_closed and search.step()
         self.executed += sum(move.execute() for move in path.moves)
+
+    def _seconds_on_numbers(self, path: OptionPath) -> float:
+        """Return about the seconds of a path on numbers, but for those that are set aside."""
+        return max(0.0, sum(s.seconds_on_numbers for s in path.searches) - ON_NUMBERS)
 
     def _is_over(self, limits: CascadeLimits) -> bool:
         if limits.most_executions is not None and self.executed >= limits.most_executions:

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.arch.errors import TilewrightError
 from tilewright.arch.parallel_compilation import processors
-from tilewright.arch.quantities import some
+from tilewright.arch.quantities import label, quantity, some
 from tilewright.dse.report.details import MAX_LANES
 from tilewright.dse.report.execution_page import (
     execution_lines,
     page_of,
+    page_of_mapping,
     whole_document,
     write_execution_page,
 )
@@ -49,8 +50,9 @@ class GridAnswer:
 
     def text(self) -> str:
         """Return the answer for the terminal: mapping, execution, certificates."""
-        lines = [self._nest(), "", *execution_lines(self.answer.execution), ""]
-        certificate = self.answer.certificate
+        certificate, run = self.answer.certificate, self.answer.run
+        shown = execution_lines(run) if run is not None else [f"{self._not_executed()}."]
+        lines = [self._nest(), "", *shown, ""]
         gap = "" if certificate.is_optimal else f", gap {gap_text(self.answer.gap)}"
         known = f"; {some(self.known, 'execution')} known from before" if self.known else ""
         lines.append(f"{certificate}{gap} ({self.answer.seconds:.1f} s{known})")
@@ -66,16 +68,28 @@ class GridAnswer:
         """
         from tilewright.mapper.mapping.nest_lines import nest_lines, nest_text
 
-        einsums = [run.plan.read.einsum for run in self.answer.execution.einsums]
-        bounds = {einsum.name: einsum.bounds for einsum in einsums}
-        return nest_text(nest_lines(self.answer.mapping.nodes, bounds))
+        return nest_text(nest_lines(self.answer.mapping.nodes, self.answer.bounds))
+
+    def _not_executed(self) -> str:
+        """Say that the budget was over too soon, what is known nevertheless, and what to write."""
+        value, bound = (
+            quantity(each, self.objective)
+            for each in (self.answer.value, self.answer.certificate.bound)
+        )
+        what = f"{label(self.objective)} {value}, simulated without numbers"
+        if self.answer.value == inf:
+            what = f"no mapping has less {label(self.objective)} than {bound}"
+        return (
+            f"Not executed, for the budget was over: {what}. Write a larger --budget, or "
+            "--save FILE and `tilewright execute` with --mapping FILE"
+        )
 
     def document(self) -> dict[str, Any]:
         """Return the answer as JSON data."""
         certificate = self.answer.certificate
         search = {
             "kind": "optimal" if certificate.is_optimal else "bounded",
-            "value": self.answer.value,
+            "value": self.answer.value if self.answer.value < inf else None,
             "lower_bound": certificate.bound,
             "gap": self.answer.gap if self.answer.gap < inf else None,
             "executed": certificate.executed,
@@ -87,7 +101,8 @@ class GridAnswer:
         }
         return {
             "objective": self.objective,
-            **whole_document(self.answer.execution),
+            "is_executed": self.answer.run is not None,
+            **(whole_document(self.answer.run) if self.answer.run is not None else {}),
             "search": search,
             "mapping": self.mapping_file(),
         }
@@ -100,7 +115,11 @@ class GridAnswer:
 
     def write_page(self, path: Path, subject: str) -> None:
         """Write the page on the answer; raises OSError if it cannot be written."""
-        write_execution_page(path, page_of(self.answer.execution, subject, self.certificates))
+        if self.answer.run is not None:
+            page = page_of(self.answer.run, subject, self.certificates)
+        else:
+            page = page_of_mapping(self._nest(), subject, self._not_executed())
+        write_execution_page(path, page)
 
 
 def find_on_machine(

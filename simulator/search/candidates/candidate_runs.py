@@ -6,8 +6,10 @@ bounds, and a run that ends early is one whose value is not below the best.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from functools import cache, partial
 from itertools import islice
 from math import inf
@@ -15,6 +17,7 @@ from typing import Final, Protocol
 
 from tilewright.mapper.grid.grid_mapspace import GridChoice
 from tilewright.mapper.searches.budget import UNLIMITED, Budget, budget_from
+from tilewright.mapper.searches.limits.watch import AT_LEAST
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings
 from tilewright.simulator.lowering.plan import Plan
 from tilewright.simulator.run.machine import Stop
@@ -24,14 +27,27 @@ LONG_RUN: Final = 4_000_000
 """Cycles times elements from which on runs go side by side: some 0.3 s (engine-speed.md)."""
 ON_NUMBERS: Final = 0.5
 """Seconds of a budget that are left to execute the best candidate on numbers."""
+PART_ON_NUMBERS: Final = 0.5
+"""A run on numbers takes at most about this part of the seconds of the run without them."""
 
 
 def budget_of_runs(seconds: float | None) -> Budget:
     """Return the budget of a search on a grid that may take `seconds` (None: any).
 
-    It ends half a second earlier: then what was found is executed on numbers.
+    It ends half a second earlier: then the best candidate is executed on numbers.
     """
     return budget_from(None if seconds is None else max(0.0, seconds - ON_NUMBERS))
+
+
+def budget_of_answer(seconds: float | None, part: float = 1.0) -> Budget:
+    """Return the time after which a search on a grid waits for nothing more, not even an answer.
+
+    seconds: of its budget, None for any; 0 asks for a first answer, whatever its time. `part`: of
+    these seconds, above 1 for what may end a little later. A request to stop does not end it.
+    """
+    if not seconds:
+        return UNLIMITED
+    return replace(budget_from(max(AT_LEAST, seconds * part)), stops_on_request=False)
 
 
 class ExecutableCandidates(Protocol):
@@ -78,13 +94,14 @@ class CandidateRuns:
     """Run candidates on the machine, several at a time, for a search of the best one.
 
     `value`: the objective's value of the best so far; runs that cannot be below it end. `budget`:
-    all runs end when its time is over.
+    all runs end when its time is over. `seconds`: of the machine, that each run to its end took.
     """
 
     def __init__(self, candidates: ExecutableCandidates) -> None:
         self.candidates = candidates
         self.value = inf
         self.budget = UNLIMITED
+        self.seconds: dict[GridChoice, float] = {}
         self._begun: dict[GridChoice, Future[float]] = {}
 
     @property
@@ -114,7 +131,10 @@ class CandidateRuns:
 
     def _run(self, choice: GridChoice) -> float:
         energy = cache(partial(self.candidates.energy, choice))  # short runs never ask
-        return self.candidates.simulated_value(choice, partial(self._is_unwanted, energy))
+        start = time.perf_counter()
+        value = self.candidates.simulated_value(choice, partial(self._is_unwanted, energy))
+        self.seconds[choice] = time.perf_counter() - start
+        return value
 
     def _is_unwanted(self, energy: Callable[[], float], cycles: int) -> bool:
         """Return whether a run is to end: it cannot be the best any more, or the time is over.

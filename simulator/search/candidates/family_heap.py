@@ -56,6 +56,11 @@ class HeapEntry:
     choice: GridChoice | None = field(default=None, compare=False)
     is_planned: bool = field(default=False, compare=False)
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether it is a choice whose bounds are those of its plan."""
+        return self.choice is not None and self.is_planned
+
 
 class FamilyHeap:
     """The entries of a search, least bounds first.

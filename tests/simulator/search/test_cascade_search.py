@@ -1,7 +1,9 @@
 """The search for a whole workload: its answer is the least of all executions of all mappings."""
 
+import re
 from dataclasses import replace
 from itertools import product
+from math import inf
 
 import numpy as np
 import pytest
@@ -21,6 +23,8 @@ from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings
 from tilewright.simulator.execution.exchange import intermediates
 from tilewright.simulator.execution.execution import execute, grid_path
+from tilewright.simulator.search import grid_mapping
+from tilewright.simulator.search.grid_certificate import NotExecuted
 from tilewright.simulator.search.grid_mapping import (
     GridMapping,
     GridRequest,
@@ -288,3 +292,41 @@ def test_a_search_without_time_finds_what_must_stay_in_the_elements() -> None:
     answer = map_on_grid(arch, work, GridRequest(budget_s=0.0))
     assert outside(answer) == {"A", "Z"}
     assert answer.certificate.bound <= answer.value
+
+
+@pytest.mark.parametrize("name", ["two products", "smoothing", "elementwise chain"])
+def test_without_time_for_a_run_the_answer_is_a_mapping_with_its_bound(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is one that the machine can execute, and the bound holds for its execution."""
+    monkeypatch.setattr(grid_mapping, "budget_of_answer", lambda *_: OVER)
+    arch, workload = cascade_arch(2, 2), cascade_workload(name)
+    answer = map_on_grid(arch, workload, GridRequest(budget_s=1.0))
+    assert answer.run is None
+    assert (answer.certificate.executed, answer.value, answer.results) == (0, inf, {})
+    assert "none executed in the budget" in str(answer.certificate)
+    assert "not executed" in repr(answer)
+    with pytest.raises(NotExecuted, match=re.escape("execute(arch, workload, answer.mapping)")):
+        _ = answer.execution
+    run = execute(arch, workload, answer.mapping)
+    assert 0 < answer.certificate.bound <= run.latency
+    assert answer.bounds == {r.name: r.plan.read.einsum.bounds for r in run.einsums}
+
+
+@pytest.mark.parametrize("name", ["two products", "one product"])
+def test_a_run_on_numbers_that_ends_too_late_leaves_the_simulated_value(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Runs without numbers have their time; the one on numbers, which may end later, has none."""
+
+    def only_for_the_search(_seconds: float, part: float = 1.0) -> Budget:
+        return OVER if part > 1 else UNLIMITED
+
+    monkeypatch.setattr(grid_mapping, "budget_of_answer", only_for_the_search)
+    long = cascade_workload("two products", m=32, n=32, k=32)
+    workload = replace(long, einsums=long.einsums[:1]) if name == "one product" else long
+    request = GridRequest(budget_s=60.0, most_executions=1)
+    answer = map_on_grid(cascade_arch(2, 2), workload, request)
+    assert answer.run is None
+    assert "best of those executed" in str(answer.certificate)
+    assert answer.value == execute(cascade_arch(2, 2), workload, answer.mapping).latency

@@ -1,5 +1,6 @@
 """The answer of a search on the machine: its three forms say the same."""
 
+from html import escape
 from math import inf
 from pathlib import Path
 
@@ -12,9 +13,10 @@ from tilewright.arch.spec.load import load_arch
 from tilewright.dse.command.machine.grid_answer import find_on_machine
 from tilewright.dse.command.machine.grid_front_answer import find_front_on_machine
 from tilewright.mapper.mapping.mapping_file import load_mapping
-from tilewright.mapper.searches.budget import STOP_REQUESTED
+from tilewright.mapper.searches.budget import STOP_REQUESTED, Budget
 from tilewright.mapper.searches.result import Progress
 from tilewright.mapper.searches.shared.hit_counts import SIMULATIONS
+from tilewright.simulator.search import grid_mapping
 
 
 def test_text_document_and_file_are_of_one_answer() -> None:
@@ -53,6 +55,24 @@ def test_a_request_to_stop_gives_the_best_so_far_with_its_bound() -> None:
     assert search["kind"] == "bounded"
     assert 0 < search["lower_bound"] < search["value"]
     assert search["executed"] <= 2 * len(work.einsums)
+
+
+def test_an_answer_that_was_not_executed_says_so_in_all_its_forms(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(grid_mapping, "budget_of_answer", lambda *_: Budget(deadline=0.0))
+    work, options = cascade_workload("two products"), {"objective": "latency", "budget": 1.0}
+    answer = find_on_machine(cascade_arch(2, 2), work, "wse2-sdk-sim", options)
+    text, document = answer.text(), answer.document()
+    assert "Not executed, for the budget was over: no mapping has less latency than" in text
+    assert "tilewright execute" in text
+    assert not document["is_executed"]
+    assert document["search"]["value"] is None
+    assert document["search"]["lower_bound"] > 0
+    answer.write_page(tmp_path / "page.html", "two products")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "A mapping, not executed" in page
+    assert escape(text.split("\n\n")[0]) in page
 
 
 def test_a_search_finds_the_executions_of_an_earlier_one(

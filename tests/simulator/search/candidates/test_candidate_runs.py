@@ -13,7 +13,11 @@ from tilewright.simulator.execution.einsum_execution import ExecutionSettings
 from tilewright.simulator.isa.machine_errors import RunStoppedError
 from tilewright.simulator.run import repeats
 from tilewright.simulator.search.candidates import candidate_runs
-from tilewright.simulator.search.candidates.candidate_runs import CandidateRuns, budget_of_runs
+from tilewright.simulator.search.candidates.candidate_runs import (
+    CandidateRuns,
+    budget_of_answer,
+    budget_of_runs,
+)
 from tilewright.simulator.search.candidates.candidates import Candidates
 from tilewright.simulator.search.grid_certificate import GridObjective
 from tilewright.simulator.search.grid_search import GridSearch
@@ -65,3 +69,12 @@ def test_a_budget_leaves_time_for_the_run_on_numbers() -> None:
     left = budget_of_runs(60.0).seconds_left
     assert left is not None
     assert 55 < left <= 59.5
+
+
+def test_a_budget_limits_a_first_answer_but_that_of_zero_does_not() -> None:
+    assert budget_of_answer(None).seconds_left is None
+    assert budget_of_answer(0.0).seconds_left is None
+    for seconds, part, most in ((60.0, 1.0, 60.0), (60.0, 1.1, 66.0), (0.01, 1.0, 1.1)):
+        left = budget_of_answer(seconds, part).seconds_left
+        assert left is not None
+        assert most - 5 < left <= most
