@@ -11,9 +11,20 @@ from dataclasses import dataclass, field, replace
 
 from tilewright.arch.components.components import Component, Compute, Kept, Scope
 from tilewright.arch.errors import SpecError
-from tilewright.arch.flattening.build import Surroundings, build_component, fanout_of
+from tilewright.arch.flattening.build import (
+    Surroundings,
+    build_component,
+    fanout_of,
+    tensor_rules,
+)
 from tilewright.arch.flattening.flat import FlatArch
-from tilewright.arch.flattening.known_components import keep_component, known_component
+from tilewright.arch.flattening.kinds.renamed_component import renamed_component
+from tilewright.arch.flattening.known_components import (
+    component_of_like,
+    keep_component,
+    keep_evaluated,
+    known_component,
+)
 from tilewright.arch.flattening.latency import ExpressionLatency
 from tilewright.arch.flattening.resolve import Resolver
 from tilewright.arch.flattening.scope import EinsumNames, Layer, LazyNames, Names, WatchedNames
@@ -235,16 +246,33 @@ class _TreeWalk:
         return place
 
     def _component(self, resolver: Resolver, position: Surroundings) -> Component:
-        """Return the component of a node, evaluated now or for an equal node before."""
+        """Return the component of a node, evaluated now or for an equal node or Einsum before."""
         if self.scope is None or self.kept:
             return build_component(resolver, position)
         node, asked = resolver.node, len(self.asked_names)
         known = known_component(self.arch, node, position, self.scope)
+        if known is None:
+            known = self._renamed(resolver, position, self.scope)
         if known is not None:
             return known
         component = build_component(resolver, position)
         if len(self.asked_names) == asked and not isinstance(component.latency, ExpressionLatency):
             keep_component(self.arch, node, position, self.scope, component)
+        return component
+
+    def _renamed(
+        self, resolver: Resolver, position: Surroundings, scope: Scope
+    ) -> Component | None:
+        """Return the component as evaluated for an Einsum that differs in names, renamed."""
+        like = component_of_like(self.arch, resolver.node, position, scope)
+        if like is None:
+            return None
+        rules = tensor_rules(resolver, position)
+        component = renamed_component(like.component, like.scope, scope, rules)
+        keep_evaluated(
+            position,
+            replace(like, arch=self.arch, node=resolver.node, scope=scope, component=component),
+        )
         return component
 
     def _with_kept(self, einsum: EinsumNames, holders: tuple[str, ...], names: Names) -> Names:

@@ -1,0 +1,1 @@
+"""Einsums that an architecture cannot tell apart but by names."""
