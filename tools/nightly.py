@@ -88,6 +88,7 @@ PARTS: list[Part] = [
             "agreement/test_band_cycles.py",
             "agreement/test_column_cycles.py",
             "agreement/test_pattern_cycles.py",
+            "agreement/test_piece_cycles.py",
             "agreement/test_gemv_example.py",
             "agreement/test_fused_optima.py",
         ),

@@ -25,12 +25,21 @@ def one_of_each_band(program: Program) -> Program:
     A band is neighbouring rows, or columns, that routes join. Two are of one kind if they run the
     same codes, routes and border ports. The cycles of the result are those of the program.
     """
-    rows = _kept_lines(line_digests(program)[0], _joined_rows(program), _has_ports(program, "NS"))
+    rows = np.unique(equal_rows(program, line_digests(program)[0]))
     columns = np.arange(program.width)
     fewer = shrink(program, GridCut(LineCut(rows, ()), LineCut(columns, ())))
-    columns = _kept_lines(line_digests(fewer)[1], _joined_columns(fewer), _has_ports(fewer, "WE"))
+    ports = _has_ports(fewer, "WE")
+    columns = np.unique(_equal_lines(line_digests(fewer)[1], _joined_columns(fewer), ports))
     rows = np.arange(fewer.height)
     return shrink(fewer, GridCut(LineCut(rows, ()), LineCut(columns, ())))
+
+
+def equal_rows(program: Program, digests: Digests) -> Ints:
+    """Return for each row the equal one of the first band of its kind: (rows,).
+
+    digests: of the rows, which say nothing of the border ports in the north and south.
+    """
+    return _equal_lines(digests, _joined_rows(program), _has_ports(program, "NS"))
 
 
 def _joined_rows(program: Program) -> Bools:
@@ -70,17 +79,19 @@ def _has_ports(program: Program, sides: str) -> tuple[bool, bool]:
     return sides[0] in found, sides[1] in found
 
 
-def _kept_lines(digests: Digests, joined: Bools, ports: tuple[bool, bool]) -> Ints:
-    """Return the lines of the first band of each kind.
+def _equal_lines(digests: Digests, joined: Bools, ports: tuple[bool, bool]) -> Ints:
+    """Return for each line the equal one of the first band of its kind.
 
     digests: of the lines, which say nothing of the border ports behind the first and the last one;
     `joined`: whether each line is joined to the next; `ports`: whether there are such ports.
     """
     ends = [*(np.flatnonzero(~joined) + 1).tolist(), len(digests)]
-    kept: dict[tuple[bytes, bool, bool], range] = {}
+    first_of_kind: dict[tuple[bytes, bool, bool], int] = {}
+    equal = np.arange(len(digests))
     first = 0
     for end in ends:
         borders = ports[0] and first == 0, ports[1] and end == len(digests)
-        kept.setdefault((digests[first:end].tobytes(), *borders), range(first, end))
+        kind = (digests[first:end].tobytes(), *borders)
+        equal[first:end] += first_of_kind.setdefault(kind, first) - first
         first = end
-    return np.array([line for band in kept.values() for line in band], dtype=np.int64)
+    return equal

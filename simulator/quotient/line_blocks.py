@@ -129,8 +129,8 @@ def line_digests(program: Program) -> tuple[Digests, Digests]:
     Equal digests mean the same codes, routes and border ports. Names of ports may differ.
     """
     placement = np.ascontiguousarray(program.placement)
-    rows = _digests(row.tobytes() for row in placement)
-    columns = _digests(column.tobytes() for column in np.ascontiguousarray(placement.T))
+    rows = text_digests(row.tobytes() for row in placement)
+    columns = text_digests(column.tobytes() for column in np.ascontiguousarray(placement.T))
     row_marks, column_marks = _Marks(program.height), _Marks(program.width)
     for route in program.routes:
         area, rest = route.area, (route.color, route.rx, route.tx, route.switch, route.filter)
@@ -169,13 +169,13 @@ class _Marks:
     def sums(self) -> Digests:
         """Return (lines, 2): sums, modulo 2^64, of the digests of the properties of each line."""
         steps = np.zeros((self.lines + 1, 2), dtype=np.uint64)
-        digests = _digests(self.texts)
+        digests = text_digests(self.texts)
         np.add.at(steps, self.first, digests)
         np.subtract.at(steps, self.end, digests)
         return np.cumsum(steps[:-1], axis=0, dtype=np.uint64)
 
 
-def _digests(texts: Iterable[bytes]) -> Digests:
+def text_digests(texts: Iterable[bytes]) -> Digests:
     """Return a digest of each text: (texts, 2)."""
     joined = b"".join(hashlib.blake2b(text, digest_size=16).digest() for text in texts)
     return np.frombuffer(joined, dtype=np.uint64).reshape(-1, 2)

@@ -82,6 +82,30 @@ def check_values_decide_nothing(compiled: CompiledProgram) -> None:
             script_of(compiled.tables.blocks[number], MOST_INSTRUCTIONS)
 
 
+def start_without_values(compiled: CompiledProgram) -> tuple[at.Table, at.Memory]:
+    """Return the engine's table and the SRAM at the start of a run on zeros for its cycles only."""
+    program = compiled.program
+    compile_needed(compiled.store, compiled.parts)
+    edges = {port.name: np.zeros((port.positions, port.count)) for port in program.edge_inputs}
+    data = run_data(program, None, edges, timeline=False)
+    data.header[at.S_TIMES_ONLY] = 1
+    store, sram = load_data(compiled, compiled.store, data)
+    schedule_start(compiled, store, NONE)
+    return store, sram
+
+
+def ends_well(compiled: CompiledProgram, store: at.Table, sinks: Ints) -> bool:
+    """Return whether a run has nothing left to do, and some ports to the outside all their words.
+
+    sinks: the FIFOs of these ports.
+    """
+    fifo, element = compiled.parts.fifo.view(store), compiled.parts.element.view(store)
+    ended = store[at.S_ERROR] == at.OK and (element[:, at.E_STATE] == at.M_IDLE).all()
+    ended &= not element[:, [at.E_ACTIVE, at.E_RUNNING]].any()
+    ended &= not fifo[compiled.network.kind != EDGE_OUT, at.F_COUNT].any()
+    return bool(ended and (fifo[sinks, at.F_COUNT] == fifo[sinks, at.F_CAP]).all())
+
+
 class NarrowRun:
     """A run of some columns of a program alone, from cycle 0 on.
 
@@ -101,12 +125,7 @@ class NarrowRun:
         if any(port.interval > 1 for port in self.program.edge_inputs):
             raise NotCovered("a border stream slower than a word a cycle")
         check_values_decide_nothing(compiled)
-        compile_needed(compiled.store, compiled.parts)
-        edges = {p.name: np.zeros((p.positions, p.count)) for p in self.program.edge_inputs}
-        data = run_data(self.program, None, edges, timeline=False)
-        data.header[at.S_TIMES_ONLY] = 1
-        self.store, self.sram = load_data(compiled, compiled.store, data)
-        schedule_start(compiled, self.store, NONE)
+        self.store, self.sram = start_without_values(compiled)
         self._limit = int(self.store[at.S_LIMIT])
 
     def step_to(self, cycle: int) -> None:
@@ -116,13 +135,7 @@ class NarrowRun:
     def step_to_end(self) -> None:
         """Simulate to the end. Raises NotCovered if the columns alone do not end well."""
         self._step(self._limit)
-        store, parts, kind = self.store, self.compiled.parts, self.compiled.network.kind
-        fifo, element = parts.fifo.view(store), parts.element.view(store)
-        sinks = self._sinks()
-        ended = store[at.S_ERROR] == at.OK and (element[:, at.E_STATE] == at.M_IDLE).all()
-        ended &= not element[:, [at.E_ACTIVE, at.E_RUNNING]].any()
-        ended &= not fifo[kind != EDGE_OUT, at.F_COUNT].any()
-        if not ended or (fifo[sinks, at.F_COUNT] != fifo[sinks, at.F_CAP]).any():
+        if not ends_well(self.compiled, self.store, self._sinks()):
             raise NotCovered("some columns alone do not end")
 
     def _step(self, last: int) -> None:

@@ -1,7 +1,7 @@
 """Exact cycles of a program on a large grid, from a small grid of the same pattern.
 
-Some small programs are solved, or some columns or bands of the large one simulated, and a proof
-says that the times of the large one follow (theory/engines.md §11, §13 and §14).
+Some small programs are solved, or some columns, bands or pieces of the large one simulated, and a
+proof says that the times of the large one follow (theory/engines.md §11 and §13 to §15).
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from tilewright.simulator.quotient.bands import one_of_each_band
 from tilewright.simulator.quotient.line_shifts import ATTEMPTS, cycles_by_columns
 from tilewright.simulator.quotient.narrow_run import check_values_decide_nothing
 from tilewright.simulator.quotient.pattern_proof import prove
+from tilewright.simulator.quotient.pieces.column_pieces import column_pieces
+from tilewright.simulator.quotient.pieces.piece_cycles import cycles_by_pieces
 from tilewright.simulator.quotient.shrink import GridCut, grid_cuts
 from tilewright.simulator.run.machine import Machine
 
@@ -35,7 +37,8 @@ class PatternCycles:
     """The exact cycles of a program, if they follow from small grids.
 
     `cycles`: those of any run, None without a proof; `reason`: why there is none, else empty.
-    `elements`: number of elements of the small grid, of the columns or bands; 0 without a proof.
+    `elements`: number of elements of the small grid, of the columns, bands or pieces; 0 without a
+    proof.
     """
 
     cycles: int | None
@@ -88,6 +91,8 @@ def _attempts(
         yield from (*lines[:1], *columns, *lines[1:])
     else:
         yield from (*columns, *lines)
+    if len(column_pieces(bands)) > 1:
+        yield partial(_by_pieces, bands, profile, most)
     if few:
         yield partial(_by_bands, bands, profile)
 
@@ -99,6 +104,11 @@ def _by_lines(program: Program, profile: Profile, cut: GridCut) -> PatternCycles
 def _by_columns(program: Program, profile: Profile) -> PatternCycles:
     cycles, columns = cycles_by_columns(program, profile)
     return PatternCycles(cycles, "", columns * program.height)
+
+
+def _by_pieces(program: Program, profile: Profile, most: int) -> PatternCycles:
+    cycles, elements = cycles_by_pieces(program, profile, most)
+    return PatternCycles(cycles, "", elements)
 
 
 def _by_bands(bands: Program, profile: Profile) -> PatternCycles:
