@@ -117,7 +117,7 @@ def with_unit(value: float, unit: str, digits: int = 3, padded: bool = False) ->
         return _bytes(value, digits, padded)
     if unit in _COUNTED:
         text = f"{value:,.0f}" if value >= 1000 else _digits(value, digits, padded)
-        return f"{text} {unit}".strip()
+        return f"{text} {unit.removesuffix('s') if text == '1' else unit}".strip()
     if abs(value) < 1e-18:
         return f"{value:.3g} {unit}"
     exponent = min(15, max(-18, 3 * math.floor(math.log10(abs(value)) / 3 + 1e-12)))

@@ -44,12 +44,12 @@ def _pipeline_section(run: PipelineExecution) -> dict[str, Any]:
     reads = [part.read for part in run.plan.plans]
     facts = {
         "results equal numpy": "yes",
-        "largest error, share of the rounding bound": run.error_share,
+        "largest error": f"{100 * run.error_share:.3g} % of the rounding bound",
         "counts equal the model's": "yes",
         "turns": float(run.plan.turns),
         "cycles": float(run.cycles),
         "lower bound of the cycles": float(run.lower_bound_cycles),
-        "grid": f"{reads[0].columns} × {reads[0].rows} elements",
+        "grid, columns × rows": f"{reads[0].columns:,} × {reads[0].rows:,} elements",
         "SRAM per element": f"{run.sram_bits / 8:,.0f} bytes",
     }
     nests = [
@@ -68,13 +68,13 @@ def _einsum_section(
     read = run.plan.read
     facts = {
         "result equals numpy": "yes",
-        "largest error, share of the rounding bound": run.error_share,
+        "largest error": f"{100 * run.error_share:.3g} % of the rounding bound",
         "counts equal the model's": "yes",
         "cycles": float(run.cycles),
         "lower bound of the cycles": float(run.lower_bound_cycles),
-        "utilization": run.utilization,
-        "padding, share of the points": read.padding_share,
-        "grid": f"{read.columns} × {read.rows} elements",
+        "utilization": f"{100 * run.utilization:.3g} %",
+        "padding": f"{100 * read.padding_share:.3g} % of the points computed",
+        "grid, columns × rows": f"{read.columns:,} × {read.rows:,} elements",
         "engine": run.engine,
         "SRAM per element": f"{run.sram_bits / 8:,.0f} bytes",
         **{
@@ -175,4 +175,4 @@ def _timeline(trace: Trace, cycles: int) -> dict[str, Any]:
         rows = table[lane == number]
         spans = LaneSpans(rows[:, 3], rows[:, 4], rows[:, 2], names)
         lanes.append((f"({row}, {column}) {threads[number % len(threads)]}", spans))
-    return timeline("cycles", float(cycles), lanes)
+    return {**timeline("cycles", float(cycles), lanes), "rows": "rows: (row, column) of an element"}

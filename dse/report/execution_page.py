@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ from tilewright.dse.store.safe_files import write_atomically
 from tilewright.simulator.known.code_hash import code_hash
 
 if TYPE_CHECKING:
+    from tilewright.mapper.mapping.nest_lines import NestLine
     from tilewright.simulator.exchanges.exchange_execution import ExchangeExecution
     from tilewright.simulator.execution.einsum_execution import EinsumExecution
     from tilewright.simulator.execution.execution import Execution
@@ -168,12 +169,12 @@ _EXCHANGED = {"halos": "halos exchanged", "reshard": "resharded between elements
 
 def _rounded_down(share: float) -> str:
     """Return a share as a percentage that says 100 % for nothing less."""
-    return f"{math.floor(share * 1000) / 10:g}%"
+    return f"{math.floor(share * 1000) / 10:g} %"
 
 
 def _busy(run: EinsumExecution) -> str:
     share = run.busy_share
-    return "" if share is None else f"  busy {share:.0%} of the time"
+    return "" if share is None else f"  busy {100 * share:.0f} % of the time"
 
 
 def _count_lines(counts: Mapping[str, int]) -> list[str]:
@@ -193,7 +194,8 @@ class ExecutionPage:
 
     `eyebrow`, `title`, `lead`: its first lines; `cards`: (name, value) of the figures below;
     `notes`: further lines; `sections`: one of each Einsum or program (execution_details); `nest`:
-    a loop nest, where there are no sections.
+    (text, kind) of the lines of a loop nest, where there are no sections; `assumed`: figures of
+    the machine profile that are assumed.
     """
 
     eyebrow: str
@@ -202,7 +204,8 @@ class ExecutionPage:
     cards: tuple[tuple[str, str], ...]
     notes: tuple[str, ...]
     sections: tuple[dict[str, Any], ...] = ()
-    nest: str = ""
+    nest: tuple[tuple[str, str], ...] = ()
+    assumed: tuple[str, ...] = ()
 
 
 def page_of(
@@ -219,12 +222,13 @@ def page_of(
         eyebrow=f"Execution · {subject}",
         title=f"{execution.cycles:,} cycles, executed on numbers",
         lead="Every result equals numpy, and every count of reads, writes, hops and operations "
-        f"equals the model's. No program of these mappings takes less than {bound:,} cycles.",
+        "equals the model's. No program of these mappings takes fewer cycles than the bound, "
+        f"{_rounded_down(bound / execution.cycles)} of these.",
         cards=(
             ("Cycles", f"{execution.cycles:,}"),
             ("Latency", quantity(execution.latency, "latency")),
             ("Energy", quantity(execution.energy, "energy")),
-            ("Lower bound", f"{bound / execution.cycles:.0%}"),
+            ("Lower bound of the cycles", f"{bound:,}"),
         ),
         notes=(
             *(f"{name}: {text}." for name, text in given.items()),
@@ -238,13 +242,24 @@ def page_of(
     )
 
 
-def page_of_mapping(nest: str, subject: str, reason: str) -> ExecutionPage:
-    """Return the page on a mapping that was not executed.
+def page_of_mapping(
+    nest: Sequence[NestLine], subject: str, cards: tuple[tuple[str, str], ...], search: str
+) -> ExecutionPage:
+    """Return the page on a mapping that was not executed, for the budget was over.
 
-    nest: its loops, as text; subject: workload and architecture in words.
+    nest: its loops; subject: workload and architecture in words; cards: (name, value) of what is
+    known of it; search: what the search has done.
     """
+    from tilewright.mapper.mapping.nest_lines import nest_text
+
     return ExecutionPage(
-        f"Mapping · {subject}", "A mapping, not executed", f"{reason}.", (), (), nest=nest
+        eyebrow=f"Mapping · {subject}",
+        title="A mapping, not executed",
+        lead="The budget was over before it could run on numbers. Write a larger --budget, or "
+        "--save FILE, and give the file to tilewright execute --mapping FILE.",
+        cards=cards,
+        notes=(f"The search: {search}.",),
+        nest=tuple(zip(nest_text(nest).splitlines(), (line.kind for line in nest), strict=True)),
     )
 
 

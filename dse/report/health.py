@@ -193,11 +193,12 @@ def _unproven(designs: Sequence[Trial]) -> Iterator[HealthCard]:
         yield HealthCard("Mappings proven optimal", f"all {len(proofs)}", "good")
         return
     gap = max((trial.gap or 0.0) for trial in bounded)
-    words = f"{len(bounded)} of {len(proofs)}; the largest gap is {_percent(gap)}"
+    words = f"{len(bounded)} of {len(proofs)}; the largest gap is {percent(gap)}"
     yield HealthCard("Mappings not proven optimal", words, "warn")
 
 
-def _percent(gap: float) -> str:
+def percent(gap: float) -> str:
+    """Return a gap as a percentage of three digits, without an exponent: `5.24 %`, `1,110 %`."""
     return f"{100 * gap:.3g} %" if gap < 9.99 else f"{100 * gap:,.0f} %"
 
 

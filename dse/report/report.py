@@ -9,7 +9,13 @@ from typing import Any
 
 from tilewright.arch.quantities import UNITS, label, some
 from tilewright.dse.report.conclusion import census, highlights, published_figures, reference_of
-from tilewright.dse.report.health import chance_share, health_cards, importance, smallest_changes
+from tilewright.dse.report.health import (
+    chance_share,
+    health_cards,
+    importance,
+    percent,
+    smallest_changes,
+)
 from tilewright.dse.report.page import script_safe, templates
 from tilewright.dse.report.reasons import group_reasons, limit_text, reason_of
 from tilewright.dse.report.report_data import metric_names, report_data
@@ -35,6 +41,7 @@ def render(run: RunDirectory, spec: StudySpec, trials: Sequence[Trial]) -> str:
     pages.filters["knob"] = knob_text
     pages.filters["reason"] = reason_of
     pages.filters["limit"] = limit_text
+    pages.filters["percent"] = percent
     return pages.get_template("report.html").render(_context(run, spec, trials))
 
 

@@ -14,6 +14,7 @@ from tilewright.dse.run.front_file import hypervolume_by_batch
 from tilewright.dse.run.record import Trial, front_of
 from tilewright.dse.run.rundir import TIMES, RunDirectory
 from tilewright.dse.run.study_loop import shown_in_detail
+from tilewright.dse.study.design_space import Value
 from tilewright.dse.study.knobs import knob_text, labels_of
 from tilewright.dse.study.study import StudySpec
 
@@ -48,6 +49,7 @@ def report_data(run: RunDirectory, spec: StudySpec, trials: Sequence[Trial]) -> 
             for name in metric_names(spec, trials)
         ],
         "knobs": labels_of(spec.space),
+        "values": _tried_values(spec, trials),
         "trials": [_row(trial, spec, trial.number in with_breakdown) for trial in trials],
         "front": [trial.number for trial in front],
         "reference": None if reference is None else reference.number,
@@ -56,6 +58,15 @@ def report_data(run: RunDirectory, spec: StudySpec, trials: Sequence[Trial]) -> 
         "hypervolume": hypervolume_by_batch(spec, trials),
         "sharing": sharing_of(run.path / TIMES)._asdict(),
     }
+
+
+def _tried_values(spec: StudySpec, trials: Sequence[Trial]) -> list[list[Value]]:
+    """Return for each knob the values that were tried, in the order of the space."""
+    choices = [spec.space.choice(trial.point) for trial in trials]
+    return [
+        [dimension.values[index] for index in sorted({choice[position] for choice in choices})]
+        for position, dimension in enumerate(spec.space.dimensions)
+    ]
 
 
 def _plain_limit(constraint: Constraint) -> dict[str, Any] | None:

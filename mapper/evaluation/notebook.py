@@ -39,6 +39,8 @@ def score_html(score: Score) -> str:
 
 def shown_total(score: Score, name: str) -> str:
     """Return a total of a score with its unit; times that nothing takes are not modelled."""
+    if name == "area" and score.area == 0:
+        return "not given"
     if name in {"latency", "edp"} and not score.is_timed:
         return "not modelled"
     return quantity(float(getattr(score, name)), name)

@@ -59,8 +59,12 @@ class GridCertificate:
     def __str__(self) -> str:
         executed = self.executed + self.timed > 0
         kind = "best of those executed" if executed else "least bound, none executed in the budget"
-        kind = "optimal" if self.is_optimal else kind
+        return f"{'optimal' if self.is_optimal else kind}: {self.work}"
+
+    @property
+    def work(self) -> str:
+        """What the search has done, in words."""
         timed = f"{self.timed:,} timed by their pattern, " if self.timed else ""
         left = "" if self.is_whole else ", others not looked at for lack of time"
         excluded = f"{self.excluded:,} excluded by the bound"
-        return f"{kind}: {self.executed:,} executed, {timed}{excluded}{left}"
+        return f"{self.executed:,} executed, {timed}{excluded}{left}"

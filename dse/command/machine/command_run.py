@@ -187,7 +187,7 @@ def _write_page(path: Path, subject: str, text: str, fast: FastMachine, run: Fas
     result, program = run.result, fast.machine.program
     cards = (
         ("Cycles", f"{result.cycles:,}"),
-        ("Elements", f"{program.width} × {program.height}"),
+        ("Elements, rows × columns", f"{program.height:,} × {program.width:,}"),
         ("Multiply-accumulates", f"{result.counts.macs:,}"),
         ("Wavelets × links", f"{result.counts.wavelet_hops:,}"),
     )
@@ -199,7 +199,8 @@ def _write_page(path: Path, subject: str, text: str, fast: FastMachine, run: Fas
         title=f"{result.cycles:,} cycles",
         lead=f"Program {program.name}, by the engine: {run.engine}.",
         cards=cards,
-        notes=(*_notes(fast, result), *(f"Assumed figure: {figure}" for figure in result.assumed)),
+        notes=tuple(_notes(fast, result)),
+        assumed=tuple(result.assumed),
         sections=({**section, "facts": {**section["facts"], **facts}},),
     )
     write_execution_page(path, page)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
@@ -24,6 +24,7 @@ from tilewright.mapper.searches.shared.hit_counts import SIMULATIONS
 
 if TYPE_CHECKING:
     from tilewright.arch.spec.architecture import Arch
+    from tilewright.mapper.mapping.nest_lines import NestLine
     from tilewright.mapper.workload.workload import Workload
     from tilewright.simulator.search.grid_mapping import GridMapping
 
@@ -50,25 +51,35 @@ class GridAnswer:
 
     def text(self) -> str:
         """Return the answer for the terminal: mapping, execution, certificates."""
+        from tilewright.mapper.mapping.nest_lines import nest_text
+
         certificate, run = self.answer.certificate, self.answer.run
         shown = execution_lines(run) if run is not None else [f"{self._not_executed()}."]
-        lines = [self._nest(), "", *shown, ""]
-        gap = "" if certificate.is_optimal else f", gap {gap_text(self.answer.gap)}"
+        lines = [nest_text(self._nest()), "", *shown, ""]
         known = f"; {some(self.known, 'execution')} known from before" if self.known else ""
-        lines.append(f"{certificate}{gap} ({self.answer.seconds:.1f} s{known})")
+        lines.append(f"{self._search()} ({self.answer.seconds:.1f} s{known})")
         lines += [
             f"  {number:,} cannot be built: {reason}" for reason, number in certificate.reasons
         ]
         return "\n".join(lines)
 
-    def _nest(self) -> str:
-        """Return the mapping as the text of a loop nest, with the sizes that the elements compute.
+    def _search(self) -> str:
+        """Say what the search has shown of the answer, and how far it may be from the best one."""
+        certificate = self.answer.certificate
+        if certificate.is_optimal:
+            return str(certificate)
+        if self.answer.value == inf:
+            return f"not executed: {certificate.work}"
+        return f"{certificate}, gap {gap_text(self.answer.gap)}"
+
+    def _nest(self) -> Sequence[NestLine]:
+        """Return the mapping as the lines of a loop nest, with the sizes that elements compute.
 
         These include padding, so that tiles divide them.
         """
-        from tilewright.mapper.mapping.nest_lines import nest_lines, nest_text
+        from tilewright.mapper.mapping.nest_lines import nest_lines
 
-        return nest_text(nest_lines(self.answer.mapping.nodes, self.answer.bounds))
+        return nest_lines(self.answer.mapping.nodes, self.answer.bounds)
 
     def _not_executed(self) -> str:
         """Say that the budget was over too soon, what is known nevertheless, and what to write."""
@@ -83,6 +94,16 @@ class GridAnswer:
             f"Not executed, for the budget was over: {what}. Write a larger --budget, or "
             "--save FILE and `tilewright execute` with --mapping FILE"
         )
+
+    def _cards(self) -> tuple[tuple[str, str], ...]:
+        """Return what is known of a mapping that was not executed, by name."""
+        name = label(self.objective)
+        bound = quantity(self.answer.certificate.bound, self.objective)
+        cards = ((f"No mapping has less {name} than", bound),)
+        if self.answer.value == inf:
+            return cards
+        value = quantity(self.answer.value, self.objective)
+        return ((f"{name.capitalize()}, simulated without numbers", value), *cards)
 
     def document(self) -> dict[str, Any]:
         """Return the answer as JSON data."""
@@ -118,7 +139,8 @@ class GridAnswer:
         if self.answer.run is not None:
             page = page_of(self.answer.run, subject, self.certificates)
         else:
-            page = page_of_mapping(self._nest(), subject, self._not_executed())
+            work = self.answer.certificate.work
+            page = page_of_mapping(self._nest(), subject, self._cards(), work)
         write_execution_page(path, page)
 
 

@@ -6,6 +6,7 @@ const METRICS = new Map(DATA.metrics.map((metric) => [metric.name, metric]));
 const GOALS = new Map(DATA.objectives.map((objective) => [objective.metric, objective.goal]));
 const byId = (id) => document.getElementById(id);
 
+const ONE = { cycles: "cycle", hops: "hop", elements: "element", cores: "core", banks: "bank", words: "word" };
 const PREFIXES = { "-18": "a", "-15": "f", "-12": "p", "-9": "n", "-6": "µ", "-3": "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P" };
 
 const RAISED = { "+": "", "-": "⁻", 0: "⁰", 1: "¹", 2: "²", 3: "³", 4: "⁴", 5: "⁵", 6: "⁶", 7: "⁷", 8: "⁸", 9: "⁹" };
@@ -34,7 +35,8 @@ function scaleFor(size, unit) {
 function quantity(value, unit) {
   if (value === undefined || value === null) return "–";
   const [factor, name] = scaleFor(Math.abs(value), unit);
-  return (digits(value * factor) + " " + name).trim();
+  const words = digits(value * factor);
+  return `${words} ${words === "1" ? ONE[name] ?? name : name}`.trim();
 }
 
 function metricText(trial, name) {

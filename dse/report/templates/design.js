@@ -131,7 +131,7 @@ function waterfall(metric, before, after) {
     level += to - from;
   }
   steps.push(["this design", 0, total(2), "total"]);
-  return stepChart(`${METRICS.get(metric).label}, from the reference`, steps, unit);
+  return stepChart(`${METRICS.get(metric).label}, from the reference to this design`, steps, unit);
 }
 
 // Times of components pass side by side: they do not add up, so each is set beside its former one.
@@ -153,7 +153,7 @@ function stepChart(heading, steps, unit) {
       el("rect", { class: `step-${kind}`, x: x(low), y, width: Math.max(1, x(Math.max(from, to)) - x(low)), height: 15, rx: 2 }),
       el("text", { x: width - right + 6, y: y + 12 }, change(from, to, kind, unit)));
   });
-  return panel(heading, svg);
+  return panel(heading[0].toUpperCase() + heading.slice(1), svg);
 }
 
 function change(from, to, kind, unit) {
@@ -163,9 +163,11 @@ function change(from, to, kind, unit) {
 
 function drawSection(one) {
   const energy = Object.keys(one.energy_by).length ? [panel("Energy by component", ...bars(one.energy_by, "J"))] : [];
+  const text = panel(one.text_title || (one.pictures ? "Layout" : "Loop nest"), el("pre", { class: "nest" }, one.loop_nest));
   const panels = [
-    column(panel(one.text_title || (one.pictures ? "Layout" : "Loop nest"), el("pre", { class: "nest" }, one.loop_nest)), factsPanel(one.facts)),
-    column(...energy, panel(one.time_title, ...bars(one.time_by, one.time_unit))),
+    ...(one.text_title ? [wide(text)] : []),
+    column(one.text_title ? null : text, factsPanel(one.facts)),
+    column(...energy, Object.keys(one.time_by).length ? panel(one.time_title, ...bars(one.time_by, one.time_unit)) : null),
   ];
   for (const [name, svg] of Object.entries(one.pictures || {})) panels.push(wide(panel(name, picture(svg))));
   if (one.maps) panels.push(wide(panel("The grid, element by element", mapRow(one.maps))));
@@ -180,7 +182,7 @@ function picture(svg, words = "What lies where", kind = "") {
 }
 
 function column(...panels) {
-  return el("div", { class: "column" }, ...panels);
+  return el("div", { class: "column" }, ...panels.filter(Boolean));
 }
 
 function panel(heading, ...content) {
@@ -206,7 +208,7 @@ function bars(values, unit) {
   return entries.map(([name, value]) => el("div", { class: "hbar", title: `${name}: ${quantity(value, unit)}` },
     el("span", { class: "name" }, name), el("i", { style: `width:${(100 * value) / largest}%` }),
     el("span", { class: "num" }, quantity(value, unit)),
-    el("span", { class: "num muted" }, unit === "J" ? digits((100 * value) / total, 2) + " %" : "")));
+    el("span", { class: "num muted" }, ["J", "cycles"].includes(unit) ? digits((100 * value) / total, 2) + " %" : "")));
 }
 
 function mapRow(maps) {
@@ -253,7 +255,8 @@ function timelinePanel(timeline) {
   draw();
   const swatches = el("div", { class: "swatches" }, ...kinds.map((kind) => el("span", {}, el("b", { style: `background:${color(kind)}` }), kind)));
   const rest = timeline.lanes_in_all > timeline.lanes.length ? el("p", { class: "muted", style: "font-size:13px;margin:8px 0 0" }, `${timeline.lanes.length} of ${digits(timeline.lanes_in_all)} threads, spread over the grid; \`tilewright simulate … --out\` writes all of them.`) : null;
-  return panel("Timeline of operations", swatches, el("p", { class: "muted", style: "margin:0 0 8px;font-size:13px" }, "zoom ", zoom), holder, ...(rest ? [rest] : []));
+  const rows = el("p", { class: "muted", style: "margin:0 0 8px;font-size:13px" }, timeline.rows ? `${timeline.rows} · ` : "", el("label", { class: "zoom" }, "zoom ", zoom));
+  return panel("Timeline of operations", swatches, rows, holder, ...(rest ? [rest] : []));
 }
 
 function timelineSvg(timeline, zoom, color) {

@@ -1,7 +1,7 @@
 // What each knob matters: slices of the designs by knob, and parallel coordinates.
 function knobScale(index, from, to) {
-  const values = [...new Set(DATA.trials.map((trial) => trial.point[index]))];
-  if (values.every((value) => typeof value === "number")) values.sort((a, b) => a - b);
+  const tried = new Set(DATA.trials.map((trial) => trial.point[index]));
+  const values = DATA.values[index].filter((value) => tried.has(value));
   const place = new Map(values.map((value, at) => [value, values.length > 1 ? from + (at / (values.length - 1)) * (to - from) : (from + to) / 2]));
   return { values, place };
 }
@@ -16,11 +16,15 @@ function drawSlices() {
   const metric = byId("slice-metric").value, box = byId("slices");
   const shown = DATA.trials.filter((trial) => trial.same === null && metric in trial.metrics);
   const numbers = shown.map((trial) => trial.metrics[metric]);
+  const [, unit] = scaleFor(Math.max(...numbers.map(Math.abs)), METRICS.get(metric).unit);
+  byId("slice-unit").textContent = unit && unit !== METRICS.get(metric).label ? `in ${unit}` : "";
   box.replaceChildren(...(shown.length ? DATA.knobs.map((name, index) => slice(name, index, metric, shown, numbers)) : []));
 }
 
 function slice(name, index, metric, shown, numbers) {
-  const width = 260, height = 170, left = 62, bottom = 34;
+  const [factor] = scaleFor(Math.max(...numbers.map(Math.abs)), METRICS.get(metric).unit);
+  const ends = [...new Set([Math.min(...numbers), Math.max(...numbers)])].map((end) => [end, digits(end * factor)]);
+  const width = 260, height = 170, left = 14 + 7 * Math.max(...ends.map(([, words]) => words.length)), bottom = 34;
   const { values, place } = knobScale(index, left + 12, width - 18), y = makeScale(numbers, height - bottom, 20);
   const text = (value) => shown.find((trial) => trial.point[index] === value)?.shown[index] ?? "";
   const svg = el("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${METRICS.get(metric).label} by ${name}` });
@@ -30,15 +34,26 @@ function slice(name, index, metric, shown, numbers) {
     dot.append(el("title", {}, `${trialName(trial)}: ${trial.shown[index]}, ${metricText(trial, metric)}`));
     svg.append(dot);
   }
-  for (const value of values.length > 1 ? [values[0], values[values.length - 1]] : values) {
-    const first = value === values[0] && values.length > 1;
-    svg.append(el("text", { x: first ? left : width - 6, y: height - 18, "text-anchor": first ? "start" : "end", class: "tick" }, text(value)));
+  for (const value of namedValues(values, text, width - left)) {
+    const anchor = values.length === 1 || ![values[0], values.at(-1)].includes(value) ? "middle" : value === values[0] ? "start" : "end";
+    const x = { start: left, middle: place.get(value), end: width - 6 }[anchor];
+    svg.append(el("text", { x, y: height - 18, "text-anchor": anchor, class: "tick" }, text(value)));
   }
-  for (const end of new Set([Math.min(...numbers), Math.max(...numbers)])) {
-    svg.append(el("text", { x: left - 6, y: y.place(end) + 4, "text-anchor": "end", class: "tick" }, quantity(end, METRICS.get(metric).unit)));
-  }
+  for (const [end, words] of ends) svg.append(el("text", { x: left - 6, y: y.place(end) + 4, "text-anchor": "end", class: "tick" }, words));
   svg.append(el("text", { x: (left + width) / 2, y: height - 3, "text-anchor": "middle", class: "axis-title" }, name));
   return el("figure", { class: "slice" }, svg);
+}
+
+// All values of a knob where their names have room on its axis, else the first and the last.
+function namedValues(values, text, width) {
+  const letters = Math.max(...values.map((value) => text(value).length));
+  return values.length * (7 * letters + 12) <= width ? values : [...new Set([values[0], values.at(-1)])];
+}
+
+// A scale from end to end, so that the least and the greatest value stand at the ends of an axis.
+function endScale(numbers, from, to) {
+  const low = Math.min(...numbers), high = Math.max(...numbers), f = low > 0 && high / low > 25 ? Math.log : (value) => value;
+  return (value) => (high > low ? from + ((f(value) - f(low)) / (f(high) - f(low))) * (to - from) : (from + to) / 2);
 }
 
 function drawParallel() {
@@ -49,7 +64,7 @@ function drawParallel() {
   svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
   const scales = [
     ...DATA.knobs.map((name, index) => { const { place } = knobScale(index, 210, 24); return (trial) => place.get(trial.point[index]); }),
-    ...DATA.objectives.map(({ metric }) => { const scale = makeScale(shown.map((trial) => trial.metrics[metric]), 210, 24); return (trial) => scale.place(trial.metrics[metric]); }),
+    ...DATA.objectives.map(({ metric }) => { const place = endScale(shown.map((trial) => trial.metrics[metric]), 210, 24); return (trial) => place(trial.metrics[metric]); }),
   ];
   const ends = [
     ...DATA.knobs.map((name, index) => { const { values } = knobScale(index, 0, 1), text = (value) => DATA.trials.find((trial) => trial.point[index] === value).shown[index]; return [text(values[0]), text(values[values.length - 1])]; }),

@@ -1,4 +1,4 @@
-// What is selected, the table, light and dark.
+// What is selected, and the table.
 let selected = null;
 let filterTable = () => {};
 
@@ -105,14 +105,6 @@ function saveCsv() {
   const link = el("a", { href: URL.createObjectURL(new Blob([csvText()], { type: "text/csv" })), download: "trials.csv" });
   link.click();
   URL.revokeObjectURL(link.href);
-}
-
-function setUpTheme() {
-  const wanted = matchMedia("(prefers-color-scheme: dark)");
-  const apply = (dark) => { document.documentElement.dataset.theme = dark ? "dark" : "light"; drawAll(); };
-  wanted.addEventListener("change", () => apply(wanted.matches));
-  byId("theme").addEventListener("click", () => apply(document.documentElement.dataset.theme !== "dark"));
-  apply(wanted.matches);
 }
 
 setUpAxes();

@@ -18,7 +18,8 @@ _ROW: Final = 13.0  # between labels of addresses
 _COLORS: Final = ("#9ec5e8", "#f3c48b", "#b7d8a8", "#d9b8e0", "#f0a9a0", "#c9cdd3")
 _STYLE: Final = """<style>
 svg { --ink: #1c2127; --muted: #57606a; --room: #f3f4f6; }
-text { fill: var(--ink); } .muted { fill: var(--muted); } .in { fill: #1c2127; }
+text { fill: var(--ink); } .muted { fill: var(--muted); }
+.in { fill: #1c2127; stroke-width: 4; paint-order: stroke; }
 .edge { stroke: var(--muted); } .room { fill: var(--room); }
 @media (prefers-color-scheme: dark) { svg { --ink: #e8e6e1; --muted: #98a1ab; --room: #222830; } }
 </style>"""
@@ -120,7 +121,8 @@ def _box(buffer: DrawnBuffer, capacity: int, left: float, column: float, color: 
             'class="edge" stroke-dasharray="3 3"/>'
         )
     if size[1] >= 12:
-        lines.append(f'<text class="in" x="{x + 5:g}" y="{y + size[1] / 2 + 4:g}">{name}</text>')
+        place = f'x="{x + 5:g}" y="{y + size[1] / 2 + 4:g}"'
+        lines.append(f'<text class="in" stroke="{color}" {place}>{name}</text>')
     return [*lines, "</g>"]
 
 

@@ -41,7 +41,7 @@ def test_one_point_has_a_margin_and_the_line_goes_to_the_right() -> None:
     assert (chart.x.low, chart.x.high) == pytest.approx((1.88, 4.12))
     first, second = chart.line.split(" ")
     assert float(first.split(",")[0]) < float(second.split(",")[0])
-    assert chart.points[0][2] == "energy 4 J, cycles 1 cycles"
+    assert chart.points[0][2] == "energy 4 J, cycles 1 cycle"
     single = front_chart([(2.0, 0.0)], "energy", "cycles")
     assert (single.x.low, single.x.high) == pytest.approx((1.88, 2.12))
     assert (single.y.low, single.y.high) == (-1.0, 1.0)
