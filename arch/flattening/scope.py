@@ -174,10 +174,11 @@ class EinsumNames:
     """The sets that one Einsum brings to expressions: of tensors and of rank variables.
 
     Where a tensor and a rank variable have one name, `all` takes the tensor, `for_loops` the rank
-    variable.
+    variable. `scope`: what it brings.
     """
 
     def __init__(self, scope: Scope) -> None:
+        self.scope = scope
         everything: frozenset[str] = frozenset(scope.tensors)
         self.universe = Universe(
             everything,

@@ -13,8 +13,11 @@ from tilewright.arch.components.components import (
     Network,
     PlacementRules,
     SpatialDim,
+    TensorHolder,
     Toll,
 )
+from tilewright.arch.flattening.kinds.scope_signature import einsum_signature
+from tilewright.arch.flattening.placement import SpecTensorRules
 from tilewright.mapper.mapping.mapping import Compute as Leaf
 from tilewright.mapper.mapping.mapping import Mapping as LoopNest
 from tilewright.mapper.mapping.mapping import Node, Spatial, Storage, Temporal
@@ -27,6 +30,29 @@ from tilewright.mapper.workload.einsum import Einsum
 Numbers = Mapping[str, int]
 
 
+class ProblemKeys:
+    """Gives each mapspace the signature of its problem: one object for all equal ones.
+
+    Signatures are large. Their largest part, the placements, is made once for all Einsums that the
+    architecture cannot tell apart but by names.
+    """
+
+    def __init__(self) -> None:
+        self._keys: dict[Hashable, Hashable] = {}
+        self._by_origin: dict[Hashable, Hashable] = {}
+
+    def of(self, space: Mapspace) -> Hashable:
+        """Return the key of a mapspace, equal where problems differ in names only."""
+        origin = _origin(space)
+        key = self._by_origin.get(origin)
+        if key is None:
+            key = problem_signature(space)
+            key = self._keys.setdefault(key, key)
+            if origin is not None:
+                self._by_origin[origin] = key
+        return key
+
+
 def problem_signature(space: Mapspace) -> Hashable:
     """Return a hashable key, equal for Einsums that pose the same problem under other names.
 
@@ -34,8 +60,43 @@ def problem_signature(space: Mapspace) -> Hashable:
     tensors and rank variables numbered. Einsums may differ in name and n_instances. Latency rules
     that cannot be compared count as different. A placement says which memory keeps which tensors.
     """
-    tensors = {tensor: i for i, tensor in enumerate(space.einsum.tensors)}
-    variables = {v: i for i, v in enumerate(space.einsum.bounds)}
+    tensors, variables = _numbers(space)
+    return (_all_but_placements(space), _placements(space.placements, tensors, variables))
+
+
+def _origin(space: Mapspace) -> Hashable | None:
+    """Return a key from which the problem follows, without its placements; None if there is none.
+
+    Instead of placements it has what they come from: the tensor rules as written, what these see of
+    the Einsum, and what the outermost memory must keep. It holds while the mapspace exists.
+    """
+    origins: list[Hashable] = []
+    for component in space.flat.components:
+        if not isinstance(component, TensorHolder):
+            continue
+        rules = component.tensors
+        if not isinstance(rules, SpecTensorRules) or rules.resolver.einsum is None:
+            return None
+        arch, scope = rules.resolver.arch, rules.resolver.einsum.scope
+        signature = einsum_signature(arch, scope)
+        if signature is None:
+            return None
+        origins.append((id(arch), id(rules.spec), rules.holders_above, rules.is_toll, signature))
+        origins += (_order_in(scope.tensors, space.einsum.tensors),
+                    _order_in(scope.rank_variables, tuple(space.einsum.bounds)))  # fmt: skip
+    backed = _chosen(space.backed, _numbers(space)[0])
+    return (_all_but_placements(space), backed, tuple(origins))
+
+
+def _order_in(names: Sequence[str], ordered: Sequence[str]) -> Hashable:
+    """Return the place among `names` of each of the `ordered` ones."""
+    if tuple(names) == ordered:
+        return len(ordered)
+    return tuple(names.index(name) if name in names else name for name in ordered)
+
+
+def _all_but_placements(space: Mapspace) -> Hashable:
+    tensors, variables = _numbers(space)
     return (
         space.conventions,
         _chosen(space.uneven, variables),
@@ -44,9 +105,14 @@ def problem_signature(space: Mapspace) -> Hashable:
         space.crowded,
         _einsum(space.einsum, variables),
         tuple(_component(c, tensors, variables) for c in space.problem.components),
-        _placements(space.placements, tensors, variables),
         leaks_of(space.flat, space.conventions),
     )
+
+
+def _numbers(space: Mapspace) -> tuple[Numbers, Numbers]:
+    """Return the numbers of the tensors and of the rank variables of an Einsum."""
+    tensors = {tensor: i for i, tensor in enumerate(space.einsum.tensors)}
+    return tensors, {v: i for i, v in enumerate(space.einsum.bounds)}
 
 
 def _einsum(einsum: Einsum, variables: Numbers) -> Hashable:

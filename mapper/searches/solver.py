@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.exact.label_metrics import Goal
-from tilewright.mapper.searches.identical_einsums import problem_signature, renamed_mapping
+from tilewright.mapper.searches.identical_einsums import ProblemKeys, renamed_mapping
 from tilewright.mapper.searches.mapping_scorer import MappingScorer
 from tilewright.mapper.searches.methods.default_search import DefaultSearch
 from tilewright.mapper.searches.methods.fallback import with_fallback_mapping
@@ -82,7 +82,7 @@ class EinsumSolver:
         self.statistics = SearchStatistics()
         self._request = request
         self._method = request.options.method or DefaultSearch(request.budget.memory)
-        self._keys: dict[Hashable, Hashable] = {}
+        self._keys = ProblemKeys()
         self._spaces: dict[str, list[tuple[Hashable, Mapspace]]] = {}
         self._solved: dict[tuple[Hashable, Goal], _SolvedSpace] = {}
 
@@ -149,13 +149,9 @@ class EinsumSolver:
             uneven = self._request.uneven_variables(einsum)
             spaces = [Mapspace(einsum, flat, self.conventions, backed, uneven) for flat in flats]
             alone = len(self.workload.einsums) == 1
-            self._spaces[einsum.name] = [(None if alone else self._key(s), s) for s in spaces]
+            keys = [None if alone else self._keys.of(space) for space in spaces]
+            self._spaces[einsum.name] = list(zip(keys, spaces, strict=True))
         return self._spaces[einsum.name]
-
-    def _key(self, space: Mapspace) -> Hashable:
-        """Return the signature of a problem: one object for all equal ones, which are large."""
-        key = problem_signature(space)
-        return self._keys.setdefault(key, key)
 
     def _backed(self, einsum: Einsum) -> frozenset[str]:
         if self._shared is None:
