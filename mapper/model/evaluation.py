@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from tilewright.arch.components.components import Memory
@@ -10,7 +11,7 @@ from tilewright.arch.flattening.flat import FlatArch
 from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.names import did_you_mean
 from tilewright.arch.spec.architecture import Arch
-from tilewright.mapper.mapping.mapping import Mapping, Node, Sequential
+from tilewright.mapper.mapping.mapping import Mapping, Node, Sequential, Storage
 from tilewright.mapper.mapping.score import Score
 from tilewright.mapper.model.capacity import (
     check_capacity,
@@ -48,8 +49,9 @@ def score_mapping(
     """
     chosen = conventions_called(conventions)
     workload = counted(workload, chosen.einsum)
-    paths = paths_of(mapping)
-    _check_einsums(paths, workload)
+    tensors = {einsum.name: frozenset(einsum.tensors) for einsum in workload.einsums}
+    paths = paths_of(mapping, lambda name: tensors.get(name, ()))
+    _check_einsums(paths, workload, mapping)
     try:
         runs = [(path, _view(arch, workload, path, chosen)) for path in paths]
         score = evaluate_flat(runs, chosen)
@@ -115,7 +117,7 @@ def _sizes(counts: EinsumCounts) -> dict[str, float]:
     return {c.name: c.size for c in counts.view.flat.components if isinstance(c, Memory)}
 
 
-def _check_einsums(paths: tuple[Path, ...], workload: Workload) -> None:
+def _check_einsums(paths: tuple[Path, ...], workload: Workload, mapping: Mapping) -> None:
     """Raise MappingError unless each Einsum has one path, after its producers.
 
     Also for a path with an unknown tensor.
@@ -128,9 +130,7 @@ def _check_einsums(paths: tuple[Path, ...], workload: Workload) -> None:
         einsum = workload.einsum(path.einsum)
         _check_order(path, einsum, unwritten)
         unwritten.difference_update(access.tensor for access in einsum.outputs)
-    tensors = frozenset(workload.tensors)
-    for path in paths:
-        _check_tensors(path, tensors)
+    _check_tensors(mapping, frozenset(workload.tensors))
     missing = [name for name in names if name in remaining]
     if missing:
         raise MappingError(
@@ -178,15 +178,29 @@ def _check_order(path: Path, einsum: Einsum, unwritten: set[str]) -> None:
         )
 
 
-def _check_tensors(path: Path, tensors: frozenset[str]) -> None:
-    for place, step in enumerate(path.steps):
-        if isinstance(step, Hold) and step.tensor not in tensors:
-            raise MappingError(
-                f"the workload has no tensor {step.tensor!r}",
-                where=path.where(place),
-                value=step.tensor,
-                instead=did_you_mean(step.tensor, tensors),
-            )
+def _check_tensors(mapping: Mapping, tensors: frozenset[str]) -> None:
+    """Raise MappingError for a Storage or Toll of a tensor that the workload does not have."""
+    if tensors.issuperset(_held_in(mapping.nodes)):
+        return
+    for path in paths_of(mapping):
+        for place, step in enumerate(path.steps):
+            if isinstance(step, Hold) and step.tensor not in tensors:
+                raise MappingError(
+                    f"the workload has no tensor {step.tensor!r}",
+                    where=path.where(place),
+                    value=step.tensor,
+                    instead=did_you_mean(step.tensor, tensors),
+                )
+
+
+def _held_in(nodes: Iterable[Node]) -> Iterator[str]:
+    """Yield the tensors of all Storages and Tolls."""
+    for node in nodes:
+        if isinstance(node, Storage):
+            yield from node.tensors
+        elif isinstance(node, Sequential):
+            for branch in node.branches:
+                yield from _held_in(branch)
 
 
 _views: OrderedDict[tuple[object, ...], tuple[Arch, Workload, EinsumView]] = OrderedDict()

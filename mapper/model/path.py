@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from tilewright.arch.errors import Where
 from tilewright.mapper.mapping.mapping import (
@@ -49,6 +51,8 @@ class Split:
 
 
 Step = Hold | Temporal | Spatial
+Tensors = Collection[str]
+TensorsOf = Callable[[str], Tensors]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,63 +82,112 @@ class Path:
         return self.places[number] if 0 <= number < len(self.places) else None
 
 
+class _Prefix:
+    """The nodes above a Sequential or a Compute, as steps, by what they hold.
+
+    An Einsum mostly holds few of the tensors above a Sequential of many. `steps`, `origins`: as of
+    a Path, but with loops under the names of the mapping.
+    """
+
+    def __init__(self, outer: _Prefix | None) -> None:
+        """Begin with the steps of `outer`, the nodes further up; None: there are none."""
+        self.steps: list[Step] = [] if outer is None else list(outer.steps)
+        self.origins: list[int] = [] if outer is None else list(outer.origins)
+        self._loops: list[int] = [] if outer is None else list(outer._loops)
+        self._holds: dict[str, list[int]] = {}
+        self._outer = outer
+
+    def append(self, number: int, node: Node) -> None:
+        """Put a node below the others; each tensor of a Storage is one step."""
+        if isinstance(node, Temporal | Spatial):
+            self._loops.append(len(self.steps))
+            self.steps.append(node)
+        elif isinstance(node, Storage):
+            toll = isinstance(node, Toll)
+            for tensor in node.tensors:
+                self._holds.setdefault(tensor, []).append(len(self.steps))
+                self.steps.append(Hold(tensor, node.component, node.persistent, toll, number))
+        self.origins += [number] * (len(self.steps) - len(self.origins))
+
+    def path(self, node: Compute, splits: tuple[Split, ...], tensors: Tensors | None) -> Path:
+        """Return the path to a Compute below all these steps, without places.
+
+        `splits`: with the number of all steps above each as its position. `tensors`: those of
+        which holders are steps; None: of all.
+        """
+        if tensors is None:
+            places = list(range(len(self.steps)))
+        else:
+            held = (place for tensor in tensors for place in self._holds_of(tensor))
+            places = sorted(chain(self._loops, held))
+        steps = tuple(_named(self.steps[place], node.einsum) for place in places)
+        placed = tuple(replace(s, position=bisect_left(places, s.position)) for s in splits)
+        origins = tuple(self.origins[place] for place in places)
+        return Path(node.einsum, node.component, steps, origins, placed)
+
+    def _holds_of(self, tensor: str) -> Iterator[int]:
+        prefix: _Prefix | None = self
+        while prefix is not None:
+            yield from prefix._holds.get(tensor, ())
+            prefix = prefix._outer
+
+
+def _named(step: Step, einsum: str) -> Step:
+    """Return a step with the name that an Einsum has for the variable of a loop."""
+    if isinstance(step, Hold) or not step.names:
+        return step
+    variable = dict(step.names).get(einsum, step.rank_variable)
+    return replace(step, rank_variable=variable, names=())
+
+
 class _Walker:
     """Walks the tree of nodes depth first and numbers every node once.
 
     A node that several paths share so has one number. `places`: of the nodes in a file.
+    `tensors_of`: as of `paths_of`.
     """
 
-    def __init__(self, places: tuple[Where, ...]) -> None:
+    def __init__(self, places: tuple[Where, ...], tensors_of: TensorsOf | None) -> None:
         self._numbers = 0
         self._places = places
-        self._holds: dict[int, list[Hold]] = {}  # of a Storage, by its number
+        self._tensors_of = tensors_of
 
     def walk(
-        self,
-        nodes: tuple[Node, ...],
-        nodes_above: tuple[tuple[int, Node], ...],
-        splits: tuple[Split, ...],
+        self, nodes: tuple[Node, ...], above: _Prefix | None, splits: tuple[Split, ...]
     ) -> Iterator[Path]:
-        taken = list(nodes_above)
+        taken = _Prefix(above)
         for place, node in enumerate(nodes):
             number = self._numbers
             self._numbers += 1
             if isinstance(node, Compute):
                 _nothing_after(nodes, place, "Compute")
-                path = _path(node, taken, splits, self._holds)
+                tensors = None if self._tensors_of is None else self._tensors_of(node.einsum)
+                path = taken.path(node, splits, tensors)
                 yield replace(path, places=self._places, end=number)
                 return
             if isinstance(node, Sequential):
                 _nothing_after(nodes, place, "Sequential")
-                yield from self._branches(node, number, taken, splits)
+                for branch, inner in enumerate(node.branches):
+                    split = Split(number, branch, len(taken.steps))
+                    yield from self.walk(inner, taken, (*splits, split))
                 return
-            taken.append((number, node))
+            taken.append(number, node)
         raise MappingError(
             "a list of nodes has to end in a Compute or a Sequential",
             value=str(nodes[-1]) if nodes else "no nodes",
             instead="add `!Compute {einsum: …, component: …}` at the end",
         )
 
-    def _branches(
-        self,
-        node: Sequential,
-        number: int,
-        taken: list[tuple[int, Node]],
-        splits: tuple[Split, ...],
-    ) -> Iterator[Path]:
-        for branch, nodes in enumerate(node.branches):
-            split = Split(number, branch, len(taken))
-            yield from self.walk(nodes, tuple(taken), (*splits, split))
 
-
-def paths_of(mapping: Mapping) -> tuple[Path, ...]:
+def paths_of(mapping: Mapping, tensors_of: TensorsOf | None = None) -> tuple[Path, ...]:
     """Return one Path per Compute of a mapping, in the order of execution.
 
-    A path has the holders and loops from the outermost node down to that Compute. Raises
-    MappingError if a list of nodes does not end in a Compute or a Sequential, or goes on after
-    one.
+    A path has the holders and loops from the outermost node down to that Compute. `tensors_of`:
+    gives, by the name of an Einsum, the tensors whose holders are steps of its path; None: of all
+    tensors. Raises MappingError if a list of nodes does not end in a Compute or a Sequential, or
+    goes on after one.
     """
-    return tuple(_Walker(mapping.places).walk(mapping.nodes, (), ()))
+    return tuple(_Walker(mapping.places, tensors_of).walk(mapping.nodes, None, ()))
 
 
 def _nothing_after(nodes: tuple[Node, ...], place: int, kind_name: str) -> None:
@@ -144,43 +197,6 @@ def _nothing_after(nodes: tuple[Node, ...], place: int, kind_name: str) -> None:
             value=str(nodes[place + 1]),
             instead=f"move it above the {kind_name}",
         )
-
-
-def _path(
-    node: Compute,
-    taken: list[tuple[int, Node]],
-    splits: tuple[Split, ...],
-    holds: dict[int, list[Hold]],
-) -> Path:
-    """Return the path to a Compute: each tensor of a Storage is one step, in the order written.
-
-    holds: the steps of the Storages seen so far, by number.
-    """
-    steps: list[Step] = []
-    origins: list[int] = []
-    starts: list[int] = []  # starts[i]: number of steps before the i-th node
-    for number, item in taken:
-        starts.append(len(steps))
-        added: list[Step] = []
-        if isinstance(item, Storage):
-            if number not in holds:
-                holds[number] = _holds(item, number)
-            added += holds[number]
-        elif isinstance(item, Temporal | Spatial) and item.names:
-            variable = dict(item.names).get(node.einsum, item.rank_variable)
-            added.append(replace(item, rank_variable=variable, names=()))
-        elif isinstance(item, Temporal | Spatial):
-            added.append(item)
-        steps += added
-        origins += [number] * len(added)
-    starts.append(len(steps))
-    placed = tuple(Split(s.number, s.branch, starts[s.position]) for s in splits)
-    return Path(node.einsum, node.component, tuple(steps), tuple(origins), placed)
-
-
-def _holds(node: Storage, number: int) -> list[Hold]:
-    toll = isinstance(node, Toll)
-    return [Hold(t, node.component, node.persistent, toll, number) for t in node.tensors]
 
 
 def restrict(path: Path, tensors: frozenset[str]) -> Path:
