@@ -31,7 +31,7 @@ from tilewright.mapper.searches.exact.least_placement_costs import (
     least_transfer_energy,
 )
 from tilewright.mapper.searches.exact.metric_terms import refuse_unsupported
-from tilewright.mapper.searches.identical_einsums import problem_signature
+from tilewright.mapper.searches.identical_einsums import HashedOnce, problem_signature
 from tilewright.mapper.templates.placement import Placement
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import UnsupportedFeature
@@ -40,22 +40,6 @@ MOST_PROMISING = 4  # placements of an Einsum and a choice of tensors on chip
 LARGE = 50_000  # placements times tile shapes of an Einsum
 FEW_PLACEMENTS = 4  # below which an Einsum has one group of placements
 GROUP_ENDS = (1.03, 1.2, 1.6)  # of groups of placements: what they cost, relative to the least
-
-
-class HashedOnce:
-    """Wrap a value so that its hash is computed once: a search looks it up thousands of times."""
-
-    __slots__ = ("hash", "value")
-
-    def __init__(self, value: Hashable) -> None:
-        self.value = value
-        self.hash = hash(value)
-
-    def __hash__(self) -> int:
-        return self.hash
-
-    def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, HashedOnce) and self.value == other.value)
 
 
 @dataclass(frozen=True, eq=False, slots=True)

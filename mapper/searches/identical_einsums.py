@@ -30,6 +30,22 @@ from tilewright.mapper.workload.einsum import Einsum
 Numbers = Mapping[str, int]
 
 
+class HashedOnce:
+    """Wrap a value so that its hash is computed once: a search looks it up thousands of times."""
+
+    __slots__ = ("hash", "value")
+
+    def __init__(self, value: Hashable) -> None:
+        self.value = value
+        self.hash = hash(value)
+
+    def __hash__(self) -> int:
+        return self.hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, HashedOnce) and self.value == other.value)
+
+
 class ProblemKeys:
     """Gives each mapspace the signature of its problem: one object for all equal ones.
 
@@ -46,7 +62,7 @@ class ProblemKeys:
         origin = _origin(space)
         key = self._by_origin.get(origin)
         if key is None:
-            key = problem_signature(space)
+            key = HashedOnce(problem_signature(space))
             key = self._keys.setdefault(key, key)
             if origin is not None:
                 self._by_origin[origin] = key

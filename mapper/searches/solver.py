@@ -213,12 +213,15 @@ class EinsumSolver:
 def _carried(solved: _SolvedSpace, space: Mapspace, goal: Goal) -> MapspaceResult:
     """Return the result of a problem with the same signature under this Einsum's names.
 
-    Costs are scaled to its instances; the model confirms the mapping.
+    Costs are scaled to its instances; then the model confirms the mapping. With the same instances
+    they are the same: the model sees no names, and scores the mapping of the whole.
     """
     result = solved.result
     share = space.einsum.n_instances / solved.space.einsum.n_instances
     bound = result.lower_bound * (share * share if goal.objective == "edp" else share)
     best = result.best
     if best is not None and solved.space is not space:
-        best = MappingScorer(space).verified(renamed_mapping(best, solved.space, space))
+        best = renamed_mapping(best, solved.space, space)
+        if share != 1:
+            best = MappingScorer(space).verified(best)
     return replace(result, best=best, lower_bound=bound, statistics=SearchStatistics())

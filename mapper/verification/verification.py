@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.arch.flattening.switches import Switch, passed_by
 from tilewright.arch.spec.architecture import Arch
@@ -31,7 +33,7 @@ def violations(workload: Workload, mapping: Mapping) -> tuple[Violation, ...]:
     the time depends on the number of tiles along a dimension, not on the product of dimensions.
     Without an architecture each loop stands where it is written.
     """
-    return _computing_violations(schedules_of(mapping), workload)
+    return _computing_violations(_own_schedules(mapping, workload), workload)
 
 
 def all_violations(
@@ -43,7 +45,7 @@ def all_violations(
     exist (capacity_proof.py), as the default conventions count. Spatial loops stand at the fanout
     of their component. `switch`: what stands in the place of a disabled component.
     """
-    schedules = schedules_of(mapping)
+    schedules = _own_schedules(mapping, workload)
     paths = component_paths(arch, workload, schedules, switch)
     in_place = tuple(map(_with_lanes_in_place, schedules, paths))
     computing = _computing_violations(in_place, workload)
@@ -57,12 +59,21 @@ def verified_moments(
 
     None for a mapping of which `all_violations` has something to say.
     """
-    schedules = schedules_of(mapping)
+    schedules = _own_schedules(mapping, workload)
     paths = component_paths(arch, workload, schedules)
     in_place = tuple(map(_with_lanes_in_place, schedules, paths))
     if _computing_violations(in_place, workload):
         return None
     return fitting_moments(paths, schedules, workload)
+
+
+def _own_schedules(mapping: Mapping, workload: Workload) -> tuple[EinsumSchedule, ...]:
+    """Return the schedule of every Compute with the holders of its own tensors only."""
+    own = {einsum.name: frozenset(einsum.tensors) for einsum in workload.einsums}
+    return tuple(
+        replace(s, holders=tuple(h for h in s.holders if h.tensor in own.get(s.einsum, ())))
+        for s in schedules_of(mapping)
+    )
 
 
 def _computing_violations(

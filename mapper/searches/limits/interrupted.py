@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from math import prod
@@ -141,8 +141,11 @@ def _least_costs(space: Mapspace) -> tuple[float, float]:
 def _summed(request: Request, least: Costs) -> tuple[float, float]:
     solver = request.known.solver or EinsumSolver(request, explain=False)
     totals = [0.0, 0.0]
+    known: dict[Hashable, tuple[float, float]] = {}  # by the key of a problem
     for einsum in einsums_of(request):
-        costs = [least(space) for _, space in solver.mapspaces(einsum)]
+        spaces = solver.mapspaces(einsum)
+        costs = [known.get(key) or least(space) for key, space in spaces]
+        known |= {key: cost for (key, _), cost in zip(spaces, costs, strict=True) if key}
         for metric in (0, 1):
             totals[metric] += min(cost[metric] for cost in costs) * einsum.n_instances
     return totals[0], totals[1]

@@ -81,3 +81,32 @@ def test_lists_that_do_not_end_are_refused(nodes, words) -> None:
     with pytest.raises(MappingError, match=words) as caught:
         paths_of(Mapping(nodes))
     assert caught.value.instead
+
+
+NESTED = Mapping(
+    (
+        Storage(("A", "Z", "X"), "DRAM"),
+        Temporal("m", 2),
+        Sequential(
+            (
+                (
+                    Storage(("X", "A"), "BUF"),
+                    Temporal("n", 1, names=(("Y", "k"),)),
+                    Sequential((
+                        (Compute("X", "MAC"),),
+                        (Storage(("Y",), "BUF"), Compute("Y", "MAC")),
+                    )),
+                ),
+                (Storage(("Z",), "BUF"), Temporal("p", 1), Compute("Z", "MAC")),
+            )
+        ),
+    )
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("mapping", [FUSED, NESTED])
+def test_paths_of_some_tensors_are_those_of_all_without_the_others(mapping) -> None:
+    own = {"X": ("X", "Z"), "Y": ("A", "Y"), "Z": ("Z",)}
+    chosen = paths_of(mapping, lambda name: own[name])
+    assert chosen == tuple(restrict(p, frozenset(own[p.einsum])) for p in paths_of(mapping))
+    assert any(split.position for path in chosen for split in path.splits)
