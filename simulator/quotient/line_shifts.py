@@ -25,6 +25,8 @@ from tilewright.simulator.quotient.passing_streams import (
     PassingStreams,
     passing_streams,
 )
+from tilewright.simulator.quotient.pieces.column_pieces import Crossings, piece_of
+from tilewright.simulator.quotient.pieces.piece_cycles import PieceRun
 
 
 class Attempt(NamedTuple):
@@ -41,6 +43,8 @@ LARGEST_SHARE: Final = 2
 """A narrow grid of more than half of the columns saves little."""
 MOST_PAUSES: Final = 16
 """Pauses of a column at which others may become later."""
+MOST_ALONE: Final = 4
+"""Columns that do as no other one does, each simulated alone."""
 TOO_FEW: Final = "too few columns do the same"
 WAIT: Final = "words of a stream along the rows wait"
 
@@ -84,6 +88,15 @@ class StreamTimes(NamedTuple):
         order = np.argsort(row, kind="stable")
         later = self.hop * (behind + 1)
         return OwnWords(row[order], comes[order] + later, before[order] + later)
+
+    def enters(self, column: int) -> Crossings:
+        """Return the cycles in which words leave the columns before one of the whole grid."""
+        later = self.hop * (column - self.streams.first)
+        return {
+            (stream.color, row): cycles + later
+            for stream, times in zip(self.streams.streams, self.times, strict=True)
+            for row, cycles in zip(stream.rows.tolist(), times, strict=True)
+        }
 
 
 def _taken(stream: PassingStream, times: Ints, column: int, first_row: int) -> Iterator[Ints]:
@@ -179,23 +192,24 @@ def _by_columns(streams: PassingStreams, kept: int, profile: Profile) -> tuple[i
     west.step_to_end()
     begun = tuple(west.passed(stream) for stream in streams.streams)
     times = StreamTimes(streams, begun, profile.hop_cycles)
-    numbers, columns = _kept_columns(times, kept)
+    numbers, columns, alone = _kept_columns(times, kept)
     run = NarrowRun(streams, numbers, profile)
     _check_rests(run, columns)
     run.step_to_end()
     _check_passed(run, times, numbers.size - streams.first)
-    return _end(run, streams.first, columns), numbers.size
+    ends = [_end_of_column(times, column, profile) for column in alone]
+    return max(_end(run, streams.first, columns), *ends, 0), numbers.size + len(alone)
 
 
-def _kept_columns(times: StreamTimes, count: int) -> tuple[Ints, list[KeptColumn]]:
+def _kept_columns(times: StreamTimes, count: int) -> tuple[Ints, list[KeptColumn], list[int]]:
     """Choose the columns of the narrow grid: `count` in the west, and those that differ from them.
 
-    Return their numbers in the whole grid, and those that stand for others. Raises NotCovered if
-    they are too many.
+    Return their numbers in the whole grid, those that stand for others, and the numbers of columns
+    that do as none of these. Raises NotCovered if these are too many.
     """
     streams = times.streams
     width, first = streams.program.width, streams.first
-    numbers, columns = list(range(first)), []
+    numbers, columns, alone = list(range(first)), [], []
     of_kind: dict[int, KeptColumn] = {}
     for column in range(first, width):
         kind = int(streams.alike[column])
@@ -203,15 +217,31 @@ def _kept_columns(times: StreamTimes, count: int) -> tuple[Ints, list[KeptColumn
         if column >= count and kind in of_kind and of_kind[kind].stands_for(found):
             continue
         place = len(numbers)
-        if column == width - 1 or (place + 1) * LARGEST_SHARE > width:
-            raise NotCovered(TOO_FEW)
         kept = KeptColumn.of(place, times.own(column, place - first))
-        if not kept.stands_for(found):
+        if column < width - 1 and kept.stands_for(found):
+            numbers.append(column)
+            columns.append(kept)
+            of_kind[kind] = kept
+        else:
+            alone.append(column)
+        if len(alone) > MOST_ALONE or (len(numbers) + len(alone)) * LARGEST_SHARE > width:
             raise NotCovered(TOO_FEW)
-        numbers.append(column)
-        columns.append(kept)
-        of_kind[kind] = kept
-    return np.array(numbers, dtype=np.int64), columns
+    return np.array(numbers, dtype=np.int64), columns, alone
+
+
+def _end_of_column(times: StreamTimes, column: int, profile: Profile) -> int:
+    """Return the last cycle of a column, simulated alone with the words that pass.
+
+    Raises NotCovered if one of these waits.
+    """
+    program = times.streams.program
+    piece = piece_of(program, range(column, column + 1), times.enters(column))
+    most = 1 + max((stream.words for stream in times.streams.streams), default=0)
+    run = PieceRun(piece, profile, most)
+    passed = times.enters(column + 1)
+    if any(not np.array_equal(cycles, passed[place]) for place, cycles in run.leaves().items()):
+        raise NotCovered(WAIT)
+    return run.cycles
 
 
 def _check_rests(run: NarrowRun, columns: list[KeptColumn]) -> None:

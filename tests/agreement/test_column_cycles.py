@@ -110,3 +110,13 @@ def test_words_that_wait_in_the_first_columns_only(
     monkeypatch.setattr(line_shifts, "SETTLED", ())
     with pytest.raises(NotCovered, match="wait"):
         cycles_by_columns(program, profile)
+
+
+@pytest.mark.parametrize("seed", [35, 50, 79, 134, 194, 218])
+def test_columns_that_do_as_no_other_one(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    """They run alone, with the words that pass; else there is no proof."""
+    program, profile = passing_program(seed), profile_of(seed)
+    assert is_proved(program, profile)
+    monkeypatch.setattr(line_shifts, "MOST_ALONE", 0)
+    with pytest.raises(NotCovered, match="too few columns"):
+        cycles_by_columns(program, profile)
