@@ -5,12 +5,12 @@ Nothing is executed: the time model is compared with four measured kernels in th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from tilewright.arch.quantities import some
-from tilewright.dse.models.evaluator import Outcome
+from tilewright.dse.models.evaluator import Outcome, parts_of
 from tilewright.dse.models.inputs import layout_machine, mapping_choices, workload
 from tilewright.dse.report.details import section
 from tilewright.dse.study.design_space import Point
@@ -79,7 +79,11 @@ class BlockedMatmulEvaluator:
             "dram_traffic": 8.0 * sum(sum(run.matmul.hbm_bytes) for run in runs),
             "utilization": products / machine.rates["clock_hz"] / seconds,
         }
-        return Outcome(metrics, details={"sections": [_section(run) for run in runs]})
+        return Outcome(
+            metrics,
+            details={"sections": [_section(run) for run in runs]},
+            breakdown=_breakdown(runs),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +117,22 @@ def _run(einsum: Einsum, choices: Mapping[str, str | int], machine: LayoutMachin
     for rule in matmul.broken_rules(machine):
         raise InfeasibleMapping(f"{rule.rule}: {rule.what}", instead=rule.instead or None)
     return _EinsumTime(einsum.name, matmul, matmul.packed(machine), time)
+
+
+def _breakdown(runs: Sequence[_EinsumTime]) -> dict[str, dict[str, float]]:
+    """Return the latency (s) of each product by resource, and by what waits for no other one.
+
+    The bits of SBUF are by buffer, of the product that needs most.
+    """
+    latency: dict[str, float] = {}
+    for run in runs:
+        name = run.name if len(runs) > 1 else ""
+        latency |= parts_of(name, {**run.time.resources, **run.time.waiting})
+    largest = max(runs, key=lambda run: run.packed.used)
+    buffers = [buffer.request for buffer in largest.packed.buffers]
+    by_buffer = {buffer.name: 8.0 * 128 * buffer.bytes for buffer in buffers}
+    bits = parts_of(largest.name if len(runs) > 1 else "", by_buffer)
+    return {"latency": latency, "sbuf_bits": bits}
 
 
 def _ideal_cycles(matmul: BlockedMatmul) -> float:

@@ -41,8 +41,9 @@ class Outcome:
     form of dse/report/details.py. `verified`: the mapping is proven to compute the workload and to
     fit; None if nothing is proven. `proof`, `gap`: what the search proved of it, and its relative
     distance to the lower bound. `mappings`: metrics of the mappings on the design's own front in
-    `front_metrics`; `breakdown`: energy (J), latency (s) and area (m²) by component, or cycles by
-    state of an element.
+    `front_metrics`; `breakdown`: energy (J), latency (s) and area (m²) by component, cycles by
+    state of an element or by what binds, bits of a memory by buffer. Latencies of components pass
+    side by side; the parts of the others add up.
     """
 
     metrics: Mapping[str, float] = field(default_factory=dict)
@@ -69,6 +70,11 @@ class Evaluator(Protocol):
         Raises a TilewrightError if the design cannot be built.
         """
         ...
+
+
+def parts_of(einsum: str, parts: Mapping[str, float]) -> dict[str, float]:
+    """Return parts of a metric by names with their Einsum: `H.DRAM`; without one as they are."""
+    return {f"{einsum}.{name}" if einsum else name: value for name, value in parts.items()}
 
 
 def asking_for_bounds(point: Point) -> Point:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any, Literal
 
-from tilewright.dse.models.evaluator import Outcome
+from tilewright.dse.models.evaluator import Outcome, parts_of
 from tilewright.dse.models.inputs import layout_machine, mapping_choices, workload
 from tilewright.dse.report.details import section
 from tilewright.dse.study.design_space import Point
@@ -72,7 +72,11 @@ class GridMatmulEvaluator:
         ]
         reshards = [run.reshard_after(runs[:number]) for number, run in enumerate(runs)]
         sections = [run.section(cycles) for run, cycles in zip(runs, reshards, strict=True)]
-        return Outcome(_totals(runs, reshards), details={"sections": sections})
+        return Outcome(
+            _totals(runs, reshards),
+            details={"sections": sections},
+            breakdown=_breakdown(runs, reshards),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +136,20 @@ class GridMatmul:
                     return reshard_time(source, destination, self.machine).cycles
         return 0.0
 
+    def binding_cycles(self, reshard_cycles: float) -> dict[str, float]:
+        """Return the cycles by what they wait for: the slowest resource, and what does not overlap.
+
+        reshard_cycles: spent before it to lay its first operand out anew. They add up to all.
+        """
+        time = self.time
+        parts = {
+            "reshard": reshard_cycles,
+            "start": time.start,
+            time.limit: time.resources[time.limit],
+            "write": time.write,
+        }
+        return {name: cycles for name, cycles in parts.items() if cycles}
+
     def section(self, reshard_cycles: float) -> dict[str, Any]:
         """Return the product's section of the report: layouts, seconds by resource, pictures.
 
@@ -174,6 +192,27 @@ def _layout(name: str, shape: tuple[int, int], gemm: Gemm, machine: LayoutMachin
     for rule in broken_rules(layout, machine, allowed):
         raise InfeasibleMapping(f"{name}: {rule.rule}: {rule.what}", instead=rule.instead or None)
     return layout
+
+
+def _breakdown(
+    runs: Sequence[GridMatmul], reshards: Sequence[float]
+) -> dict[str, dict[str, float]]:
+    """Return cycles by what binds, and latency (s) by resource, of each product.
+
+    The bits of a core are by buffer, of the product that needs most.
+    """
+    hertz = runs[0].machine.rates["clock_hz"]
+    cycles: dict[str, float] = {}
+    latency: dict[str, float] = {}
+    for run, reshard in zip(runs, reshards, strict=True):
+        name = run.einsum.name if len(runs) > 1 else ""
+        cycles |= parts_of(name, run.binding_cycles(reshard))
+        latency |= parts_of(name, {key: n / hertz for key, n in run.time.resources.items()})
+    largest = max(runs, key=lambda run: run.packed.used)
+    name = largest.einsum.name if len(runs) > 1 else ""
+    buffers = [buffer.request for buffer in largest.packed.buffers]
+    bits = parts_of(name, {buffer.name: 8.0 * buffer.bytes for buffer in buffers})
+    return {"cycles": cycles, "latency": latency, "core_bits": bits}
 
 
 def _totals(runs: Sequence[GridMatmul], reshards: Sequence[float]) -> dict[str, float]:

@@ -170,7 +170,7 @@ class DesignDifference:
             ("by tensor and memory", self.traffic),
         ):
             for metric in dict.fromkeys(change.metric for change in changes):
-                by = "by state of an element" if metric == "cycles" else title
+                by = "by what takes them" if metric == "cycles" else title
                 lines += ["", f"{label(metric)} {by}:"]
                 lines += _waterfall([c for c in changes if c.metric == metric])
         return "\n".join(lines)
@@ -207,9 +207,9 @@ def _signed(difference: float, metric: str) -> str:
 
 
 def _compared_metrics(run: RunTrials, a: Trial, b: Trial) -> list[str]:
-    """Return the objectives; where a design has no parts of its costs, all that differs, too."""
+    """Return the objectives; where a design has no parts of its energy, all that differs, too."""
     names = [objective.metric for objective in run.spec.objectives]
-    if a.breakdown or b.breakdown:
+    if "energy" in a.breakdown or "energy" in b.breakdown:
         return names
     others = (name for name in sorted(a.metrics) if a.metrics[name] != b.metrics.get(name))
     return list(dict.fromkeys([*names, *others]))

@@ -1,9 +1,10 @@
 """A sampler that relieves what dominates: NSGA-II, and moves of the knobs of a bottleneck.
 
 Half of its designs are steps from a design of the present front. The step changes a knob of the
-component that takes the largest share of an objective, in the direction that has helped most where
-such a step was tried before. The other designs are those of NSGA-II, and so is one whose steps have
-all been tried. The idea is that of explainable design-space exploration (Dave et al., 2023).
+component or of the Einsum that takes the largest share of an objective, in the direction that has
+helped most where such a step was tried before. The other designs are those of NSGA-II, and so is
+one whose steps have all been tried. The idea is that of explainable design-space exploration (Dave
+et al., 2023).
 """
 
 from __future__ import annotations
@@ -80,13 +81,15 @@ class FrontSteps:
         return None
 
     def _moves(self, origin: Result, objective: int, rng: np.random.Generator) -> list[Move]:
-        """Return all moves, those of the dominant component first, then by what they have gained.
+        """Return all moves, those of the dominant part first, then by what they have gained.
+
+        A part is a component, or a component of an Einsum: `Buffer`, `H.DRAM`.
 
         A move that was never tried counts as a gain, so that each is tried once.
         """
         metric = self._search.objectives[objective].metric
         shares = origin.breakdown.get(_BREAKDOWN_OF.get(metric, metric), {})
-        dominant = max(sorted(shares), key=lambda name: shares[name]) if shares else None
+        dominant = max(sorted(shares), key=lambda name: shares[name]).split(".") if shares else []
         moves = [(knob, way) for knob in range(len(origin.choice)) for way in (1, -1)]
         tie = rng.random(len(moves)).tolist()
 
@@ -94,7 +97,7 @@ class FrontSteps:
             knob, _ = move = moves[position]
             steps = self._space.dimensions[knob].path.split(".")
             gain = self._gains.get((objective, move), np.inf)
-            return dominant not in steps, -gain, tie[position]
+            return not set(dominant) & set(steps), -gain, tie[position]
 
         return [moves[position] for position in sorted(range(len(moves)), key=rank)]
 

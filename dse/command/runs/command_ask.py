@@ -49,6 +49,7 @@ def query_command(  # noqa: PLR0913, PLR0917 (one per option)
       tilewright study query runs/a "latency < 1 ms and GlobalBuffer.size <= 64 MiB" --sort edp
       tilewright study query runs/a "status == 'feasible'" --front energy,latency
       tilewright study query runs/a "gap > 0.01" --sort "energy / base.energy"
+      tilewright study query runs/a "seconds < 1 and gap < 0.05"
     """
     from tilewright.dse.query.open_run import open_run
 

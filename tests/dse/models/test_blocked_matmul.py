@@ -49,6 +49,17 @@ def test_metrics_and_details(model):
     json.dumps(outcome.details, allow_nan=False)
 
 
+def test_the_breakdown_says_what_binds(model):
+    outcome = model.evaluate(TUTORIAL)
+    parts = outcome.breakdown
+    slowest = outcome.details["sections"][0]["facts"]["slowest"]
+    assert max(parts["latency"], key=parts["latency"].get) == slowest == "DMA"
+    assert max(parts["latency"].values()) == outcome.metrics["latency"]
+    assert sum(parts["sbuf_bits"].values()) == 163_840 * 128 * 8
+    waits = model.evaluate({**TUTORIAL, "mapping.product.psum_banks": 1}).breakdown["latency"]
+    assert {"eviction"} == set(waits) - set(parts["latency"])
+
+
 def test_the_limit_of_the_best_design_is_the_tensor_engine(model):
     best = {**TUTORIAL, "mapping.product.k_tiles": 4, "mapping.product.n_tiles": 4}
     outcome = model.evaluate({**best, "mapping.product.order": "mnk"})

@@ -65,6 +65,28 @@ def test_metrics_and_pictures(cascade):
     json.dumps(outcome.details, allow_nan=False)
 
 
+def test_the_breakdown_says_what_binds_in_each_product(cascade):
+    outcome = cascade.evaluate({**BLOCKS, "mapping.Y.rows": 32, "mapping.Y.columns": 1})
+    parts = outcome.breakdown
+    assert set(parts) == {"cycles", "latency", "core_bits"}
+    assert sum(parts["cycles"].values()) == pytest.approx(outcome.metrics["cycles"], rel=1e-12)
+    assert parts["cycles"]["Y.reshard"] == outcome.metrics["reshard_cycles"] > 0
+    assert sum(parts["core_bits"].values()) == outcome.metrics["core_bits"]
+    for name, section in zip(("H", "Y"), outcome.details["sections"], strict=True):
+        slowest = section["facts"]["slowest"]
+        times = {k: v for k, v in parts["latency"].items() if k.startswith(f"{name}.")}
+        assert max(times, key=times.get) == f"{name}.{slowest}"
+        assert f"{name}.{slowest}" in parts["cycles"]
+
+
+def test_parts_of_one_product_have_plain_names():
+    model = make_evaluator(load_study(shipped_studies()["tenstorrent_matmul"]))
+    choices = {"rows": 8, "columns": 8, "storage": "cores", "inner_block": 4}
+    outcome = model.evaluate({f"mapping.product.{name}": choices[name] for name in choices})
+    assert set(outcome.breakdown["cycles"]) == {"start", "matrix unit"}
+    assert outcome.breakdown["core_bits"]["result"] == 131_072 * 8
+
+
 def test_a_cascade_pays_for_the_reshard_between_its_grids(cascade):
     """H is made in 32 cores by rows and read in 8 × 8 blocks."""
     rows = {"mapping.H.rows": 32, "mapping.H.columns": 1}

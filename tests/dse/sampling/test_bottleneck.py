@@ -32,6 +32,18 @@ def test_the_dominant_component_is_turned():
         assert len(set(moved)) == 2, "a step is taken once"
 
 
+def test_knobs_of_the_dominant_einsum_are_turned():
+    search = SamplerSettings("bottleneck", 0, (Objective("cycles"),), ())
+    paths = ("mapping.H.rows", "mapping.Y.rows")
+    space = Space(tuple(Dimension(path, tuple(range(8)), ordered=True) for path in paths))
+    for dominant, knob in (("H.DRAM", 0), ("Y.matrix unit", 1)):
+        parts = {"cycles": {"H.DRAM": 2.0, "Y.matrix unit": 2.0} | {dominant: 5.0}}
+        results = [Result((7.0,), {}, parts, (4, 4)), Result((9.0,), {}, parts, (6, 6))]
+        choice = FrontSteps(search, space, results).step(np.random.default_rng(0))
+        assert choice[1 - knob] == 4
+        assert abs(choice[knob] - 4) == 1
+
+
 def test_the_direction_that_has_helped_comes_first():
     search = SamplerSettings("bottleneck", 0, (Objective("energy"),), ())
     results = [told((index, 4), 10.0 - index, "Buffer") for index in range(4)]
