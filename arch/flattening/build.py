@@ -96,7 +96,8 @@ def _typed(
         skip = resolver.flag(spec.skip_initial_output_write, "skip_initial_output_write")
         return Compute(**shape, skip_initial_output_write=skip)
     assert isinstance(spec, HolderSpec)
-    rules = _tensor_rules(resolver, spec, position)
+    is_toll = isinstance(spec, TollSpec)
+    rules = SpecTensorRules(spec.tensors, resolver, position.holders_above, is_toll)
     rules.check_names()
     shape["tensors"] = rules
     shape["bits_per_value"] = bits_per_value(resolver, spec)
@@ -112,20 +113,15 @@ def _typed(
     )
 
 
-def tensor_rules(resolver: Resolver, position: Surroundings) -> SpecTensorRules | None:
-    """Return the rules of a Memory or Toll that say which tensors it keeps; None for others.
+def tensor_rules(resolver: Resolver, holders_above: tuple[str, ...]) -> SpecTensorRules:
+    """Return the rules of a Memory or Toll that say which tensors it keeps.
 
-    `resolver`, `position`: as of `build_component`. Nothing is evaluated or checked.
+    `resolver`: of its node; `holders_above`: names of Memories and Tolls above it. Nothing is
+    evaluated or checked.
     """
-    spec = cast(LeafSpec, resolver.node.spec)
-    if not isinstance(spec, HolderSpec):
-        return None
-    return _tensor_rules(resolver.nested(_own_names(resolver, spec)), spec, position)
-
-
-def _tensor_rules(resolver: Resolver, spec: HolderSpec, position: Surroundings) -> SpecTensorRules:
-    is_toll = isinstance(spec, TollSpec)
-    return SpecTensorRules(spec.tensors, resolver, position.holders_above, is_toll)
+    spec = cast(HolderSpec, resolver.node.spec)
+    inner = resolver.nested(_own_names(resolver, spec))
+    return SpecTensorRules(spec.tensors, inner, holders_above, isinstance(spec, TollSpec))
 
 
 def _own_names(resolver: Resolver, spec: LeafSpec) -> LazyNames:

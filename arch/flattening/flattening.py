@@ -6,10 +6,17 @@ The rules are those of inputs.md §2.3.
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 
-from tilewright.arch.components.components import Component, Compute, Kept, Scope
+from tilewright.arch.components.components import (
+    Component,
+    Compute,
+    Kept,
+    Scope,
+    TensorHolder,
+    TensorRules,
+)
 from tilewright.arch.errors import SpecError
 from tilewright.arch.flattening.build import (
     Surroundings,
@@ -18,14 +25,11 @@ from tilewright.arch.flattening.build import (
     tensor_rules,
 )
 from tilewright.arch.flattening.flat import FlatArch
-from tilewright.arch.flattening.kinds.renamed_component import renamed_component
-from tilewright.arch.flattening.known_components import (
-    component_of_like,
-    keep_component,
-    keep_evaluated,
-    known_component,
-)
+from tilewright.arch.flattening.kinds.renamed_component import renamed_paths
+from tilewright.arch.flattening.kinds.scope_signature import einsum_signature
+from tilewright.arch.flattening.known_components import keep_component, known_component
 from tilewright.arch.flattening.latency import ExpressionLatency
+from tilewright.arch.flattening.placement import SpecTensorRules
 from tilewright.arch.flattening.resolve import Resolver
 from tilewright.arch.flattening.scope import EinsumNames, Layer, LazyNames, Names, WatchedNames
 from tilewright.arch.flattening.switches import Switch, is_emptied, passed_by
@@ -54,14 +58,53 @@ def flatten(
         if question.has_answer_of(asked):
             _LATEST.move_to_end(place)
             return paths
+    answer = _renamed_answer(asked) or _walked_answer(asked)
+    answers = _LATEST.setdefault(place, deque(maxlen=_MOST_OF_EINSUM))
+    answers.append(answer)
+    _LATEST.move_to_end(place)
+    _make_room(arch)
+    return answer[1]
+
+
+def _walked_answer(asked: _Question) -> _Answer:
+    """Return the answer to a question, by a walk over the architecture."""
+    arch, scope, switch = asked.arch, asked.scope, asked.switch
     walk = _TreeWalk(arch, scope, asked.kept, switch)
     walk.visit_list(arch.root.children, _TreeSurroundings())
     paths = tuple(walk.flat(place) for place in walk.places if walk.is_usable_compute(place))
-    answers = _LATEST.setdefault(place, deque(maxlen=_MOST_OF_EINSUM))
-    answers.append((replace(asked, kept_counts=walk.asks_what_is_kept), paths))
-    _LATEST.move_to_end(place)
-    _make_room(arch)
-    return paths
+    answer = replace(asked, kept_counts=walk.asks_what_is_kept), paths
+    signature = None if scope is None else einsum_signature(arch, scope)
+    if signature is not None and not walk.asks_what_is_kept:
+        _FIRST_ALIKE[id(arch), switch, signature] = answer
+        if len(_FIRST_ALIKE) > _MOST_LATEST:
+            _FIRST_ALIKE.popitem(last=False)
+    return answer
+
+
+def _renamed_answer(asked: _Question) -> _Answer | None:
+    """Return the answer for an Einsum that differs in names only, renamed; None if there is none.
+
+    What is kept does not count in it.
+    """
+    arch, scope = asked.arch, asked.scope
+    if scope is None:
+        return None
+    signature = einsum_signature(arch, scope)
+    question, paths = _FIRST_ALIKE.get((id(arch), asked.switch, signature), (None, ()))
+    if question is None or question.arch is not arch or question.scope is None:
+        return None
+    einsum = EinsumNames(scope)
+    names = LazyNames(arch.variables, einsum.all, arch.variable_places.get)
+
+    def rules_of(holder: TensorHolder) -> TensorRules:
+        rules = holder.tensors
+        if not isinstance(rules, SpecTensorRules):
+            return rules
+        resolver = Resolver(arch, rules.resolver.node, names, einsum)
+        return tensor_rules(resolver, rules.holders_above)
+
+    paths = renamed_paths(paths, question.scope, scope, rules_of)
+    return replace(asked, kept_counts=False), paths
 
 
 def _make_room(arch: Arch) -> None:
@@ -103,8 +146,11 @@ class _Question:
 _MOST_LATEST, _MOST_OF_EINSUM = 128, 16
 _MOST_OF_ONE = 4096
 """A search, the model and the verification go through all Einsums of one architecture in turn."""
-_LATEST: OrderedDict[tuple[int, str], deque[tuple[_Question, tuple[FlatArch, ...]]]] = OrderedDict()
+_Answer = tuple[_Question, tuple[FlatArch, ...]]
+_LATEST: OrderedDict[tuple[int, str], deque[_Answer]] = OrderedDict()
 """The last answers, by architecture and Einsum."""
+_FIRST_ALIKE: OrderedDict[tuple[int, Switch, Hashable], _Answer] = OrderedDict()
+"""The first answer of those for Einsums that the architecture cannot tell apart but by names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,33 +292,16 @@ class _TreeWalk:
         return place
 
     def _component(self, resolver: Resolver, position: Surroundings) -> Component:
-        """Return the component of a node, evaluated now or for an equal node or Einsum before."""
+        """Return the component of a node, evaluated now or for an equal node before."""
         if self.scope is None or self.kept:
             return build_component(resolver, position)
         node, asked = resolver.node, len(self.asked_names)
         known = known_component(self.arch, node, position, self.scope)
-        if known is None:
-            known = self._renamed(resolver, position, self.scope)
         if known is not None:
             return known
         component = build_component(resolver, position)
         if len(self.asked_names) == asked and not isinstance(component.latency, ExpressionLatency):
             keep_component(self.arch, node, position, self.scope, component)
-        return component
-
-    def _renamed(
-        self, resolver: Resolver, position: Surroundings, scope: Scope
-    ) -> Component | None:
-        """Return the component as evaluated for an Einsum that differs in names, renamed."""
-        like = component_of_like(self.arch, resolver.node, position, scope)
-        if like is None:
-            return None
-        rules = tensor_rules(resolver, position)
-        component = renamed_component(like.component, like.scope, scope, rules)
-        keep_evaluated(
-            position,
-            replace(like, arch=self.arch, node=resolver.node, scope=scope, component=component),
-        )
         return component
 
     def _with_kept(self, einsum: EinsumNames, holders: tuple[str, ...], names: Names) -> Names:

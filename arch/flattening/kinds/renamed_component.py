@@ -1,8 +1,9 @@
-"""A component as another Einsum sees it, which differs from a first one in names only."""
+"""Components as another Einsum sees them, which differs from a first one in names only."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
@@ -10,6 +11,7 @@ from tilewright.arch.components.components import (
     Action,
     Comparison,
     Component,
+    Compute,
     Network,
     Scope,
     SpatialDim,
@@ -17,8 +19,46 @@ from tilewright.arch.components.components import (
     TensorRules,
     Toll,
 )
+from tilewright.arch.flattening.flat import FlatArch
 
 T = TypeVar("T")
+RulesOf = Callable[[TensorHolder], TensorRules]
+_MOST_KNOWN = 2048
+_known: OrderedDict[tuple[int, str], tuple[Component, Scope, Component]] = OrderedDict()
+
+
+def renamed_paths(
+    paths: Iterable[FlatArch], scope: Scope, other: Scope, rules_of: RulesOf
+) -> tuple[FlatArch, ...]:
+    """Return the paths of an Einsum under the names of another one.
+
+    `scope`, `other`: of the two, with equal signatures (scope_signature.py). `rules_of`: gives the
+    tensor rules of a Memory or Toll for the other.
+    """
+
+    def renamed(component: Component) -> Component:
+        """Designs of a study share components: so they share them under other names."""
+        place = id(component), other.einsum
+        known = _known.get(place)
+        if known is None or known[0] is not component or known[1] is not other:
+            rules = rules_of(component) if isinstance(component, TensorHolder) else None
+            known = component, other, renamed_component(component, scope, other, rules)
+            _known[place] = known
+            if len(_known) > _MOST_KNOWN:
+                _known.popitem(last=False)
+        return known[2]
+
+    return tuple(_renamed_path(flat, other.einsum, renamed) for flat in paths)
+
+
+def _renamed_path(
+    flat: FlatArch, einsum: str, renamed: Callable[[Component], Component]
+) -> FlatArch:
+    components = tuple(map(renamed, flat.components))
+    compute = components[-1]
+    assert isinstance(compute, Compute)
+    beside = tuple(map(renamed, flat.beside))
+    return replace(flat, compute=compute, components=components, beside=beside, einsum=einsum)
 
 
 class _Renames(NamedTuple):

@@ -9,6 +9,7 @@ import pytest
 from tilewright.arch.components.components import TensorHolder
 from tilewright.arch.flattening import flattening, known_components
 from tilewright.arch.flattening.flattening import flatten
+from tilewright.arch.flattening.kinds import renamed_component as renaming
 from tilewright.arch.flattening.kinds.renamed_component import renamed_component
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.workload.workload_loading import load_workload
@@ -64,7 +65,7 @@ WORKLOADS = ("bert_base", "mamba2_block", "resnet50_bottleneck", "llama3_8b_pref
 
 
 def forget() -> None:
-    for known in (flattening._LATEST, known_components._KNOWN, known_components._FIRST):
+    for known in (flattening._LATEST, flattening._FIRST_ALIKE, known_components._KNOWN):
         known.clear()
 
 
@@ -102,7 +103,7 @@ def renamed(monkeypatch):
         names.append(component.name)
         return renamed_component(component, *arguments)
 
-    monkeypatch.setattr(flattening, "renamed_component", noted)
+    monkeypatch.setattr(renaming, "renamed_component", noted)
     forget()
     return names
 
