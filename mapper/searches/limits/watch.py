@@ -122,18 +122,20 @@ def _silence_lost() -> None:
     sys.unraisablehook = hook
 
 
-def limits_reached(budget: Budget, seconds: float | None) -> Callable[[], EndReason | None]:
+def limits_reached(
+    budget: Budget, seconds: float | None, closing: float = 0.0
+) -> Callable[[], EndReason | None]:
     """Return a function that tells which limit of a search is exceeded by a tenth; None: none is.
 
-    `seconds`: length of the budget. Any search may take 1.1 seconds, and 64 MB beyond what the
-    process has. A budget of 0 ends a search at its first look at the clock: that is the same on
-    any machine, so it is interrupted after 10 seconds only. A search that is asked to stop has 1.1
-    seconds to do so.
+    `seconds`: length of the budget. `closing`: seconds between an interruption and the answer. Any
+    search may take 1.1 seconds, and 64 MB beyond what the process has. A budget of 0 ends a search
+    at its first look at the clock: that is the same on any machine, so it is interrupted after 10
+    seconds only. A search that is asked to stop has 1.1 seconds to do so.
     """
     latest = inf
     if seconds is not None:
         least = AT_LEAST if seconds else AT_ONCE
-        latest = budget.deadline - seconds + max(LATE * seconds, least)
+        latest = budget.deadline - seconds + max(LATE * seconds, least) - closing
     most_bytes = max(LATE * budget.memory, resident_bytes() + FIRST_BYTES)
     stopped: list[float] = []
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tilewright.mapper import evaluate, search
+from tilewright.mapper.evaluation import verified_answer as verified_answer_module
 from tilewright.mapper.evaluation.verified_answer import verified_answer
 from tilewright.mapper.searches.api import answer
 from tilewright.mapper.searches.limits import interrupted, watch
@@ -117,6 +118,17 @@ def test_a_first_mapping_needs_no_table_of_tiles(arch: str) -> None:
         first_at_once(request)
         assert request.known.result is not None
         assert verified_answer(request, request.known.result).best.score.verified
+
+
+def test_the_first_mapping_is_proven_before_there_is_no_time_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(watch, "AT_LEAST", 0.05)
+    request = request_of(path_of("hardware", "edge_npu"), SMALL, {"budget": 0.01})
+    result = answer_in_time(request, without_end)
+    assert result.best.score.verified
+    monkeypatch.setattr(verified_answer_module, "all_violations", None)  # not asked once more
+    assert verified_answer(request, result).best.score.verified
 
 
 def test_a_search_without_limits_is_not_watched(monkeypatch: pytest.MonkeyPatch) -> None:

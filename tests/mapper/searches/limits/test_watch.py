@@ -162,6 +162,13 @@ def test_the_clock(seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
     assert limits_reached(Budget(), None)() is None
 
 
+def test_the_time_to_close_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    with soon(monkeypatch):
+        begin = time.monotonic()
+        assert limits_reached(Budget(begin + 10), 10.0, closing=0.5)() is None
+        assert limits_reached(Budget(begin + 10), 10.0, closing=11.5)() is EndReason.SECONDS
+
+
 def test_the_memory() -> None:
     reached = limits_reached(Budget(memory=1.0), None)
     assert reached() is None  # 64 MB are left to any search
