@@ -123,8 +123,8 @@ def read_from(code: CodeWords, operand: int, position: int) -> BankRead:
     """
     words = code.row(operand, at.D_WIDTH)
     dimensions = words[at.D_DIMENSIONS]
-    extents = words[at.D_EXTENT : at.D_EXTENT + dimensions]
-    strides = words[at.D_STRIDE : at.D_STRIDE + dimensions]
+    extents = tuple(words[at.D_EXTENT : at.D_EXTENT + dimensions])
+    strides = tuple(words[at.D_STRIDE : at.D_STRIDE + dimensions])
     return BankRead(position, words[at.D_WIDE], extents, strides)
 
 

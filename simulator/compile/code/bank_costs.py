@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from tilewright.simulator.compile.columns import BANKS
@@ -33,8 +34,8 @@ class BankRead(NamedTuple):
 
     position: int
     wide: int
-    extents: Sequence[int]
-    strides: Sequence[int]
+    extents: tuple[int, ...]
+    strides: tuple[int, ...]
 
     def moved(self, words: int) -> BankRead:
         """Return the same read from `words` words further on."""
@@ -116,9 +117,18 @@ def strided(
 def meetings(first: BankRead, second: BankRead, extent: int, group: int, row: int) -> int:
     """Count the bank conflicts of an operation: groups whose two reads are of the same memory bank.
 
-    first, second: how both sources are read; extent, group, row: as of `groups_in`. Where the
-    distance of the sources stays the same modulo the banks, a row is counted at once.
+    first, second: how both sources are read; extent, group, row: as of `groups_in`. Only the
+    distance of the sources modulo the banks matters, so that equal questions are answered once.
     """
+    apart = (first.position - second.position) % BANKS
+    return _meetings(
+        first._replace(position=apart), second._replace(position=0), extent, group, row
+    )
+
+
+@lru_cache(1 << 14)
+def _meetings(first: BankRead, second: BankRead, extent: int, group: int, row: int) -> int:
+    """Count bank conflicts; where the distance stays the same modulo the banks, a row at once."""
     regular = all(len(r.extents) == 1 or r.extents[0] % row == 0 for r in (first, second))
     regular = regular and group * (first.strides[0] - second.strides[0]) % BANKS == 0
     count, start = 0, 0

@@ -162,7 +162,7 @@ def _bounded(
     dtype: number type in which an element computes. errors: of operands, where they have any.
     """
     unit, tiny = ROUNDOFF[dtype], SMALLEST[dtype]
-    if _is_plain_product(einsum):
+    if _is_sum_of_products(einsum):
         exact, scale = _product_and_scale(einsum, operands)
         before: Floats | float = 0.0
         if errors:
@@ -217,11 +217,16 @@ def _summed(einsum: Einsum) -> int:
     return int(np.prod([bound for name, bound in einsum.bounds.items() if name not in kept]))
 
 
-def _is_plain_product(einsum: Einsum) -> bool:
-    forms = [form for access in einsum.accesses for _, form in access.projection]
-    plain = all(f.is_single and f.terms[0][1] == 1 and not f.constant for f in forms)
-    plain = plain and not any(access.padded for access in einsum.accesses)
-    return plain and einsum.formula is None and einsum.combine == "*"
+def _is_sum_of_products(einsum: Einsum) -> bool:
+    return einsum.formula is None and einsum.combine == "*" and not joins_by_max(einsum)
+
+
+def _is_plain(access: TensorAccess) -> bool:
+    """Return whether each rank of an access is indexed by one rank variable as it is."""
+    forms = [form for _, form in access.projection]
+    return not access.padded and all(
+        form.is_single and form.terms[0][1] == 1 and not form.constant for form in forms
+    )
 
 
 def _product_and_scale(einsum: Einsum, operands: Mapping[str, AnyArray]) -> tuple[Floats, Floats]:
@@ -231,10 +236,12 @@ def _product_and_scale(einsum: Einsum, operands: Mapping[str, AnyArray]) -> tupl
     the processor's caches.
     """
     exact, scale = [], []
-    for part in _blocks(einsum, operands):
+    plain = all(map(_is_plain, einsum.accesses))
+    product = _by_einsum if plain else _by_windows
+    for part in _blocks(einsum, operands) if plain else (operands,):
         values = {name: widened(array) for name, array in part.items()}
-        exact.append(_by_einsum(einsum, values))
-        scale.append(_by_einsum(einsum, {name: np.abs(array) for name, array in values.items()}))
+        exact.append(product(einsum, values))
+        scale.append(product(einsum, {name: np.abs(array) for name, array in values.items()}))
     if len(exact) == 1:
         return exact[0], scale[0]
     axis = _names(einsum.outputs[0]).index(_names(_largest(einsum, operands))[0])
@@ -291,6 +298,32 @@ def _by_einsum(einsum: Einsum, values: Mapping[str, Floats]) -> Floats:
         for name in inputs
     ]  # fmt: skip
     return np.asarray(np.einsum(formula, *arrays, optimize=len(inputs) > 1))
+
+
+def _by_windows(einsum: Einsum, values: Mapping[str, Floats]) -> Floats:
+    """Return the output of a product whose operands are read in windows, strides or diagonals.
+
+    Each operand is read at all points of its own rank variables, so that a convolution becomes a
+    product of matrices; the points of the whole iteration space are never held at once.
+    """
+    read, output = read_values(einsum, values), einsum.outputs[0]
+    letters = {name: chr(ord("a") + number) for number, name in enumerate(einsum.bounds)}
+    used = [
+        [name for name, size in zip(einsum.bounds, array.shape, strict=True) if size > 1]
+        for array in read
+    ]
+    written = _names(output) if _is_plain(output) else []
+    long = {name for name, bound in einsum.bounds.items() if bound > 1}
+    if (
+        not written
+        or len(set(written)) < len(written)
+        or long - {n for names in used for n in names}
+    ):
+        return joined_values(einsum, _product(read))
+    spelled = ["".join(letters[name] for name in names) for names in used]
+    formula = ",".join(spelled) + "->" + "".join(letters[n] for n in written if n in long)
+    result = np.einsum(formula, *map(np.squeeze, read), optimize=len(read) > 1)
+    return np.asarray(result).reshape([einsum.bounds[name] for name in written])
 
 
 def _product(arrays: list[Floats]) -> Floats:

@@ -1,0 +1,41 @@
+"""What numpy computes of an Einsum in blocks and windows equals its value point by point."""
+
+import numpy as np
+import pytest
+
+from tilewright.arch.files.source import load_document
+from tilewright.mapper.workload.formulas.reference import joined_values, read_values
+from tilewright.mapper.workload.workload_loading import load_workload
+from tilewright.simulator.execution.values.einsum_data import EinsumData
+
+EINSUMS = {
+    "convolution": (
+        "P: 5, Q: 4, R: 3, S: 2, C: 3, M: 2",
+        "Z[m, p, q] = A[c, H: p + r, W: q + s] * B[m, c, r, s]",
+    ),
+    "strides": ("P: 5, R: 3, C: 1, M: 4", "Z[m, p] = A[c, H: 2*p + r] * B[m, c, r]"),
+    "one place": ("P: 1, R: 3, M: 4", "Z[m, p] = A[H: p + r] * B[m, r]"),
+    "diagonal": ("I: 6, J: 5", "Z[i] = A[i, H: i] * B[i, j]"),
+    "three operands": ("P: 5, R: 3, M: 4, T: 2", "Z[m, p] = A[H: p + r] * B[m, r] * C[W: r + t]"),
+    "windows of the result": ("P: 4, R: 3", "Z[H: p + r] = A[p] * B[r]"),
+}
+
+
+@pytest.mark.parametrize("form", EINSUMS)
+def test_products_of_windows_equal_sums_over_all_points(form: str) -> None:
+    sizes, text = EINSUMS[form]
+    workload = (
+        f"workload:\n  rank_sizes: {{{sizes}}}\n  bits_per_value: {{All: 16}}\n"
+        f'  einsums: ["{text}"]\n'
+    )
+    einsum = load_workload(load_document("windows.yaml", text=workload)).einsums[0]
+    data = EinsumData(einsum, seed=3)
+    points = np.ones(())
+    for values in read_values(einsum, {n: v.astype(float) for n, v in data.operands.items()}):
+        points = points * values
+    exact = joined_values(einsum, points)
+    assert data.value.shape == exact.shape
+    np.testing.assert_allclose(data.value, exact, rtol=1e-14, atol=1e-14)
+    magnitudes = joined_values(einsum, np.abs(points))
+    assert (data.error() >= 2.0**-11 * magnitudes).all()
+    data.compare(exact)
