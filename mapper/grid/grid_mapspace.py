@@ -1,8 +1,9 @@
 """The mappings of one Einsum that a search on a grid of elements looks at (theory/grid.md §7).
 
-They are shares of rank variables over the axes, at most one loop in time above the tiles, one or
-two buffers, resident or streamed weights, tiles that go round rings, the tensor whose values the
-engine takes from its register, and the scheme of the reduction.
+They are shares of rank variables over the axes, at most one loop in time above the tiles (two where
+tiles of one loop fit no element), one or two buffers, resident or streamed weights, tiles that go
+round rings, the tensor whose values the engine takes from its register, and the scheme of the
+reduction.
 """
 
 from __future__ import annotations
@@ -50,10 +51,11 @@ class GridFamily:
 
     `shares`: how elements divide the iteration space, in the order of the Spatial loops. `tile`:
     the loop in time above the tiles that pass, None if each element works on its whole share at
-    once. `resident`: inputs that the elements hold before the run. `scalar`: the input in the
-    engine's register, None for none. `buffers`: 1, or 2 for each tensor that passes in tiles.
-    `shared`: whether all elements that add up a tile of the output get the finished tile. `shifts`:
-    the inputs whose tiles go round rings of elements, each with the axis.
+    once; `outer`: a further loop in time around it, None for none. `resident`: inputs that the
+    elements hold before the run. `scalar`: the input in the engine's register, None for none.
+    `buffers`: 1, or 2 for each tensor that passes in tiles. `shared`: whether all elements that add
+    up a tile of the output get the finished tile. `shifts`: the inputs whose tiles go round rings
+    of elements, each with the axis.
     """
 
     shares: tuple[Share, ...]
@@ -63,6 +65,12 @@ class GridFamily:
     buffers: int
     shared: bool = False
     shifts: tuple[tuple[str, Axis], ...] = ()
+    outer: TimeTile | None = None
+
+    @property
+    def loops(self) -> tuple[TimeTile, ...]:
+        """The loops in time above the tiles, outermost first."""
+        return tuple(loop for loop in (self.outer, self.tile) if loop is not None)
 
     @property
     def shifted(self) -> frozenset[str]:
@@ -84,7 +92,7 @@ class GridMapspace:
 
     `staying`: tensors of the Einsum that other Einsums leave in the elements' memories for it, or
     that it leaves there for others. `costs`: of reductions on the machine, for which trees are
-    made.
+    made. `nests`: whether its mappings have two loops in time above the tiles, not one or none.
     """
 
     grid: Grid
@@ -92,6 +100,7 @@ class GridMapspace:
     constraints: GridConstraints = NO_CONSTRAINTS
     staying: frozenset[str] = frozenset()
     costs: LineCosts = PUBLISHED_COSTS
+    nests: bool = False
 
     def families(self) -> Iterator[GridFamily]:
         """Yield all families of choices, in a fixed order.
@@ -103,6 +112,9 @@ class GridMapspace:
         residence = self.residence()
         for shares in self.shares():
             local = local_sizes(self.einsum, shares)
+            if self.nests:
+                yield from self._nested(shares, local)
+                continue
             for resident, tile, scalar, shared in product(
                 residence, self._tiles(local), self._scalars(local), self._sharing(shares)
             ):
@@ -110,6 +122,20 @@ class GridMapspace:
                     yield GridFamily(shares, tile, resident, scalar, buffers, shared)
                 for shifts in self._shifts(shares, tile, resident):
                     yield GridFamily(shares, tile, resident, scalar, 2, shared, shifts)
+
+    def _nested(self, shares: tuple[Share, ...], local: dict[str, int]) -> Iterator[GridFamily]:
+        """Yield the families with two loops in time, the outer one over a variable of the output.
+
+        All their tensors have one buffer: two overlap the tiles of one loop.
+        """
+        for resident, outer, scalar, shared in product(
+            self.residence(), self._tiles(local), self._scalars(local), self._sharing(shares)
+        ):
+            if outer is None or self._is_reduced(outer.variable):
+                continue
+            for tile in self._tiles({**local, outer.variable: 1}):
+                if tile is not None and 1 in self._buffers(tile, resident):
+                    yield GridFamily(shares, tile, resident, scalar, 1, shared, outer=outer)
 
     def members(self, family: GridFamily) -> list[GridChoice]:
         """Return the choices of a family, in a fixed order."""
@@ -147,8 +173,8 @@ class GridMapspace:
     def _output_values(self, family: GridFamily) -> int:
         """Return the values of a tile of the output."""
         output, tile = self.einsum.outputs[0], local_sizes(self.einsum, family.shares)
-        if family.tile is not None and output.tensor in self.passing(family.tile, family.resident):
-            tile[family.tile.variable] = family.tile.size
+        if output.tensor in self.passing_tensors(family):
+            tile.update(tile_sizes(family))
         return output.tile_size(tile)
 
     def shares(self) -> list[tuple[Share, ...]]:
@@ -259,8 +285,12 @@ class GridMapspace:
             )
 
     def passing_tensors(self, family: GridFamily) -> tuple[str, ...]:
-        """Return the tensors of which elements work on another part in each turn of the loop."""
-        return self.passing(family.tile, family.resident - family.shifted)
+        """Return the tensors of which elements work on another part in turns of a loop in time."""
+        resident = family.resident - family.shifted
+        passing = self.passing(family.tile, resident)
+        if family.outer is None:
+            return passing
+        return tuple(dict.fromkeys((*self.passing(family.outer, resident), *passing)))
 
     def passing(self, tile: TimeTile | None, resident: frozenset[str]) -> tuple[str, ...]:
         """Return the tensors of which each turn of the loop needs another tile.
@@ -318,9 +348,7 @@ class GridMapspace:
             dim = self.grid.dims[0 if share.axis == "X" else 1]
             nodes.append(Spatial(share.variable, tile[share.variable], dim, self.grid.fanout))
         nodes += self._memory(choice)
-        if family.tile is not None:
-            tile[family.tile.variable] = family.tile.size
-        nodes += self._work(family, tile)
+        nodes += self._work(family, {**tile, **tile_sizes(family)})
         return Mapping((*nodes, Compute(self.einsum.name, self.grid.compute.name)))
 
     def _outside(self, family: GridFamily) -> Iterator[Node]:
@@ -333,14 +361,17 @@ class GridMapspace:
             yield Storage(names, self.grid.host.name)
 
     def _memory(self, choice: GridChoice) -> Iterator[Node]:
-        tile = choice.family.tile
-        passing = self.passing_tensors(choice.family)
+        """Yield the Storages of the elements' memory, each below the loops that change its tile."""
+        family = choice.family
+        passing = self.passing_tensors(family)
         yield from self._storages(choice, [t for t in self._names() if t not in passing], 1)
-        if tile is not None:
-            yield Temporal(tile.variable, tile.size)
-        yield from self._storages(
-            choice, [t for t in self._names() if t in passing], choice.family.buffers
-        )
+        for loop in family.loops:
+            yield Temporal(loop.variable, loop.size)
+            inner = () if loop is family.tile else self.passing(family.tile, family.resident)
+            names = set(self.passing(loop, family.resident - family.shifted)).difference(inner)
+            yield from self._storages(
+                choice, [t for t in self._names() if t in names], family.buffers
+            )
 
     def _names(self) -> list[str]:
         return list(dict.fromkeys(self.einsum.tensors))
@@ -398,3 +429,8 @@ class GridMapspace:
         output = self.einsum.outputs[0]
         ranked = [name for _, form in output.projection for name, _ in form.terms]
         return list(dict.fromkeys([*ranked, *self.einsum.bounds]))
+
+
+def tile_sizes(family: GridFamily) -> dict[str, int]:
+    """Return the values in a tile of the rank variables that a family's loops in time are over."""
+    return {loop.variable: loop.size for loop in family.loops}

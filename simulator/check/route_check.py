@@ -25,6 +25,9 @@ from tilewright.simulator.program.routes import (
 MAX_STREAM: Final = 1 << 26
 """Wavelets of one edge port; the engine holds them all, 16 bytes each."""
 
+MAX_FILTER_COUNT: Final = 0xFFFF
+"""Wavelets up to which the counter of a router's filter counts."""
+
 
 def check_routes_and_ports(program: Program, colors: frozenset[str]) -> None:
     """Check that routes and edge ports lie in the grid and use declared colors and legal settings.
@@ -99,7 +102,8 @@ def _check_range(chosen: RangeFilter, place: str) -> None:
 
 def _check_counter(chosen: CounterFilter, place: str) -> None:
     limits = [chosen.limit, chosen.limit if chosen.other_limit is None else chosen.other_limit]
-    if min(limits) < 1 or max(limits) > 0xFFFF or not 0 <= chosen.most <= 0xFFFF:
+    most = MAX_FILTER_COUNT
+    if min(limits) < 1 or max(limits) > most or not 0 <= chosen.most <= most:
         raise ProgramError(
             f"{place} a counter filter needs limits in 1..65535 and most in 0..65535",
             value=(limits, chosen.most),

@@ -71,7 +71,8 @@ class KnownCycles:
             self._key = question.key
         except NoKeyError:
             return
-        self._bounds_key = content_key(self._key, question.space.constraints)
+        space = question.space
+        self._bounds_key = content_key(self._key, space.constraints, space.nests)
         self._found = self._read()
 
     def _read(self) -> dict[str, Any]:

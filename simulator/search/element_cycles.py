@@ -12,7 +12,7 @@ from functools import cached_property
 from math import prod
 from typing import NamedTuple
 
-from tilewright.mapper.grid.grid_mapspace import GridFamily, GridMapspace
+from tilewright.mapper.grid.grid_mapspace import GridFamily, GridMapspace, tile_sizes
 from tilewright.mapper.grid.grid_shares import Share, local_sizes
 from tilewright.mapper.grid.number_types import dtype_of, number_types
 from tilewright.mapper.workload.einsum import TensorAccess
@@ -46,7 +46,8 @@ class FamilyTiles:
     """Sizes that a family of mappings gives to one element.
 
     `local`, `tile`: by rank variable, its values in the element's share and in a tile. `passing`:
-    tensors of which each tile needs another part, which passes through. `steps`: number of tiles.
+    tensors of which tiles need other parts, which pass through. `steps`: number of tiles of the
+    work; `passes`: how many of them begin a turn of the outer loop in time.
     `inputs`: by input, in the Einsum's order, the values of a buffer; `output`: those of the
     output. `elements`: columns and rows in use; `groups`: columns and rows of the elements that add
     up. `outer`: rank variables of the loops around the vector operation, outermost first; `length`:
@@ -58,6 +59,7 @@ class FamilyTiles:
     tile: Mapping[str, int]
     passing: tuple[str, ...]
     steps: int
+    passes: int
     inputs: tuple[int, ...]
     output: int
     elements: tuple[int, int]
@@ -68,11 +70,12 @@ class FamilyTiles:
     @staticmethod
     def of(space: GridMapspace, family: GridFamily) -> FamilyTiles:
         """Return the sizes that a family of a mapspace gives to one element."""
-        local, time, einsum = local_sizes(space.einsum, family.shares), family.tile, space.einsum
-        passing, tile, steps = space.passing_tensors(family), local, 1
-        if time is not None:
-            tile = {**local, time.variable: time.size}
-            steps = local[time.variable] // time.size
+        local, einsum = local_sizes(space.einsum, family.shares), space.einsum
+        passing, tile = space.passing_tensors(family), {**local, **tile_sizes(family)}
+        outer_turns, inner_turns = (
+            1 if loop is None else local[loop.variable] // loop.size
+            for loop in (family.outer, family.tile)
+        )
         *inputs, output = (
             access.tile_size(tile if access.tensor in passing else local)
             for access in (*einsum.inputs, einsum.outputs[0])
@@ -88,7 +91,8 @@ class FamilyTiles:
             local,
             tile,
             passing,
-            steps,
+            outer_turns * inner_turns,
+            outer_turns,
             tuple(inputs),
             output,
             elements=(columns, rows),
@@ -96,6 +100,14 @@ class FamilyTiles:
             outer=tuple(outer),
             length=length,
         )
+
+    def turns(self, access: TensorAccess) -> int:
+        """Return how many tiles of a tensor pass through an element; 1 for one that stays."""
+        if access.tensor not in self.passing:
+            return 1
+        tile = self.family.tile
+        is_inner = tile is not None and tile.variable in access.rank_variables
+        return self.steps if is_inner else self.passes
 
 
 def share_of(shares: Sequence[Share], axis: str) -> int:
@@ -225,7 +237,8 @@ class ElementCycles:
         first, time = self._branches(loops, is_first=True), tiles.family.tile
         if time is None or time.variable in self.space.einsum.outputs[0].rank_variables:
             return tiles.steps * first
-        return first + (tiles.steps - 1) * self._branches(loops, is_first=False)
+        later = self._branches(loops, is_first=False)
+        return tiles.passes * first + (tiles.steps - tiles.passes) * later
 
     def _branches(self, loops: list[tuple[int, bool]], *, is_first: bool) -> float:
         if not loops:
@@ -284,7 +297,7 @@ class ElementCycles:
         )
 
     def _received(self, tiles: FamilyTiles) -> list[tuple[TensorAccess, int, bool]]:
-        """Return the inputs that an element receives: access, values, whether with each tile."""
+        """Return the inputs that an element receives: access, values, whether in tiles."""
         family = tiles.family
         return [
             (a, values, a.tensor in tiles.passing and a.tensor not in family.shifted)
@@ -306,6 +319,11 @@ class ElementCycles:
         each = [values for _, values, passes in received if passes]
         if family.tile is None:
             return once, once
+        if family.outer is not None:
+            turns = ((tiles.turns(access), values) for access, values, passes in received if passes)
+            cycles = once + sum(number * self._operations([values]) for number, values in turns)
+            cycles += tiles.passes * self._loop(tiles.steps // tiles.passes - 1)
+            return cycles, cycles
         if family.shifts:
             thread, slot = self._shifting(tiles)
             return once + (tiles.steps - 1) * thread, once + (tiles.steps - 1) * slot
@@ -352,7 +370,7 @@ class ElementCycles:
         """
         moved = [tiles.output] * sums.operations
         moved += [tiles.output * sums.passed] * bool(sums.passed)
-        turns = tiles.steps if self.space.einsum.outputs[0].tensor in tiles.passing else 1
+        turns = tiles.turns(self.space.einsum.outputs[0])
         if not moved or tiles.family.buffers == 1:
             return alone.total + turns * self._operations(moved)
         if turns == 1:

@@ -123,7 +123,7 @@ class FamilyEnergy:
 
     def _words(self, tiles: FamilyTiles) -> int:
         """Return the values of the output in all tiles of an element."""
-        return tiles.output * (tiles.steps if self._output.tensor in tiles.passing else 1)
+        return tiles.output * tiles.turns(self._output)
 
     @staticmethod
     def _group_hops(across: int, down: int, reduction: str | None) -> int:

@@ -23,7 +23,7 @@ from tilewright.mapper.grid.schemes.ring_reduction import RingReduction
 from tilewright.mapper.grid.schemes.snake import Snake
 from tilewright.mapper.workload.einsum import TensorAccess
 from tilewright.mapper.workload.errors import InfeasibleMapping
-from tilewright.simulator.check.route_check import MAX_STREAM
+from tilewright.simulator.check.route_check import MAX_FILTER_COUNT, MAX_STREAM
 from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.lowering.addresses import free_words
 from tilewright.simulator.lowering.cycle_bound import (
@@ -258,8 +258,7 @@ class QuickBound:
         """
         elements = tiles.elements[AXES.index(axis)]
         words = sum(int(s.words) for s in streams if crosses_line(s.lines, axis))
-        output = self.space.einsum.outputs[0].tensor
-        words += results * tiles.output * (tiles.steps if output in tiles.passing else 1)
+        words += results * tiles.output * tiles.turns(self.space.einsum.outputs[0])
         links = min(elements - 1, 1) if results else elements - 1
         return words_end(words, links, self.profile)
 
@@ -288,7 +287,7 @@ class QuickBound:
         ring = dict(tiles.family.shifts).get(access.tensor)
         used = [s for s in shares if s.variable in access.rank_variables or s.axis == ring]
         along_x, along_y = (share_of(used, axis) for axis in ("X", "Y"))
-        visits = tiles.steps if access.tensor in tiles.passing and ring is None else 1
+        visits = tiles.turns(access) if ring is None else 1
         entered = along_x * along_y * values * visits
         if entered > MAX_STREAM:
             raise InfeasibleMapping(
@@ -296,6 +295,12 @@ class QuickBound:
                 "(persistent_tensors of a workload are in the elements)"
             )
         lines = shared_lines(along_x, along_y, columns, rows)
+        parts = {"rows": along_x, "columns": along_y, "whole": along_x * along_y}[lines]
+        if parts > 1 and parts * values > MAX_FILTER_COUNT:
+            raise InfeasibleMapping(
+                f"elements of a line take more than {MAX_FILTER_COUNT:,} words of {access.tensor} "
+                "in turn, more than the filter of a router counts"
+            )
         group_columns, group_rows = tiles.groups
         links = (columns - 1) * (lines != "columns") + (rows - 1) * (lines != "rows")
         inside = (group_columns - 1) * (lines != "columns") + (group_rows - 1) * (lines != "rows")

@@ -105,9 +105,25 @@ class Candidates:
     ) -> Candidates:
         """Return the candidates of a mapspace, each family with its bound.
 
-        kept: what other Einsums have left in the elements. Raises InfeasibleMapping if the
-        constraints name no rank variable, or no shares obey them.
+        Where no tiles below one loop in time fit an element, they are those with two. kept: what
+        other Einsums have left in the elements. Raises InfeasibleMapping if the constraints name no
+        rank variable, or no shares obey them.
         """
+        result = Candidates._of(objective, settings, flat, space, kept)
+        if result.families or space.nests:
+            return result
+        nested = Candidates._of(objective, settings, flat, replace(space, nests=True), kept)
+        nested.infeasible.update(result.infeasible)
+        return nested
+
+    @staticmethod
+    def _of(
+        objective: GridObjective,
+        settings: ExecutionSettings,
+        flat: FlatArch,
+        space: GridMapspace,
+        kept: LeftTensors,
+    ) -> Candidates:
         profile = settings.profile(space.grid)
         space = replace(space, costs=line_costs(profile))
         quick = QuickBound(space, flat, profile)

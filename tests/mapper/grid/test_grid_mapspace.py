@@ -1,5 +1,6 @@
 """The mapspace of a search: shares, families, and constraints."""
 
+from dataclasses import replace
 from math import prod
 
 import pytest
@@ -26,6 +27,30 @@ def test_every_choice_is_a_mapping_of_the_grid(form: str) -> None:
         for choice in mapspace.members(family):
             read = space_time(flat, mapspace.einsum, mapspace.mapping_of(choice))
             assert read.columns * read.rows == prod(s.count for s in family.shares)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_nested_loops_in_time_are_mappings_of_the_grid(form: str) -> None:
+    flat, mapspace = grid_arch(form, 32, 2, 2), replace(space(form, 2, 2), nests=True)
+    families, output = list(mapspace.families()), mapspace.einsum.outputs[0]
+    for family in families[:: max(1, len(families) // 40)]:
+        outer, inner = family.loops
+        assert outer.variable in output.rank_variables
+        assert outer.variable != inner.variable
+        for choice in mapspace.members(family)[:2]:
+            read = space_time(flat, mapspace.einsum, mapspace.mapping_of(choice))
+            above = [(loop.variable, loop.tile) for loop in read.time[: read.kernel]]
+            assert above == [(loop.variable, loop.size) for loop in family.loops]
+
+
+def test_a_nest_holds_each_tensor_below_the_loops_that_change_its_tile() -> None:
+    mapspace = replace(space("matrix product", 1, 1), nests=True)
+    flat = grid_arch("matrix product", 32, 1, 1)
+    streamed = (family for family in mapspace.families() if not family.resident)
+    family = next(f for f in streamed if [loop.variable for loop in f.loops] == ["m", "k"])
+    choice = mapspace.members(family)[0]
+    read = space_time(flat, mapspace.einsum, mapspace.mapping_of(choice))
+    assert {tensor.name: tensor.depth for tensor in read.tensors} == {"A": 2, "B": 2, "Z": 1}
 
 
 def test_constraints_narrow_the_mapspace() -> None:

@@ -20,18 +20,20 @@ NEARLY = 1 + 1e-12
 
 
 @pytest.mark.parametrize(
-    ("machine", "bits"),
+    ("machine", "bits", "nests"),
     [
-        ("wse2-sdk-sim", 32),
-        ("wse3-sdk-sim", 16),
-        pytest.param("wse3-sdk-sim", 32, marks=pytest.mark.nightly),
+        ("wse2-sdk-sim", 32, False),
+        ("wse3-sdk-sim", 16, False),
+        ("wse2-sdk-sim", 16, True),
+        pytest.param("wse3-sdk-sim", 32, False, marks=pytest.mark.nightly),
+        pytest.param("wse3-sdk-sim", 32, True, marks=pytest.mark.nightly),
     ],
 )
-def test_no_family_is_bounded_above_its_plans(machine: str, bits: int) -> None:
+def test_no_family_is_bounded_above_its_plans(machine: str, bits: int, *, nests: bool) -> None:
     shares, tightness = [], []
     for form in FORMS:
         flat, einsum = grid_arch(form, bits, 4, 4), einsum_workload(form).einsums[0]
-        space = GridMapspace(grid_of(flat), einsum)
+        space = GridMapspace(grid_of(flat), einsum, nests=nests)
         profile = ExecutionSettings(machine=machine).profile(space.grid)
         quick, families = QuickBound(space, flat, profile), list(space.families())
         for family in random.Random(form).sample(families, min(1, len(families))):

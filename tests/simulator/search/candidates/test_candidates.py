@@ -41,3 +41,25 @@ def test_bounds_and_values_of_members(form: str, objective: GridObjective) -> No
             assert objective_value(objective, run.latency, run.energy) == value
             assert candidates.known_cycles[choice] == run.cycles
     assert executed >= 5
+
+
+@pytest.mark.parametrize("objective", ["latency", "energy"])
+def test_what_fits_no_element_below_one_loop_is_mapped_with_two(objective: GridObjective) -> None:
+    flat, einsum = (
+        grid_arch("matrix product", 32, 1, 1),
+        einsum_workload("matrix product").einsums[0],
+    )
+    space = GridMapspace(grid_of(flat), einsum)
+    wide = Candidates.of(objective, ExecutionSettings(), flat, space)
+    assert not wide.space.nests
+    least = min(family.words for family in wide.families)
+    reserved = int(space.grid.memory.size) // 8 - 2 * (least - 1)
+    settings = ExecutionSettings(overrides={"sram_reserved_bytes": reserved})
+    candidates = Candidates.of(objective, settings, flat, space)
+    assert candidates.space.nests
+    assert all(family.words < least for family in candidates.families)
+    for bounded in candidates.families[:6]:
+        choice = candidates.space.members(bounded.family)[0]
+        run = candidates.execute(choice)  # compared with numpy, counts with the model's
+        value = objective_value(objective, run.latency, run.energy)
+        assert bounded.bound <= candidates.bound(choice) * (1 + 1e-9) <= value * (1 + 2e-9)
