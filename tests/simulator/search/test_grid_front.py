@@ -97,6 +97,6 @@ def test_without_time_the_first_choice_found_is_executed(monkeypatch: pytest.Mon
 def test_nothing_fits_a_memory_that_is_too_small() -> None:
     flat = grid_arch("matrix product", 32, 1, 1)
     einsum = einsum_workload("matrix product").einsums[0]
-    settings = ExecutionSettings(overrides={"sram_reserved_bytes": 49_000})
+    settings = ExecutionSettings(overrides={"sram_reserved_bytes": 49_142})
     with pytest.raises(NoFeasibleMapping, match="too small"):
         GridFrontSearch(settings=settings).run(flat, einsum)
