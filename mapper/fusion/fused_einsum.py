@@ -6,7 +6,7 @@ chip, it tells what the Einsum costs at least before any template is made.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -31,7 +31,7 @@ from tilewright.mapper.searches.exact.least_placement_costs import (
     least_transfer_energy,
 )
 from tilewright.mapper.searches.exact.metric_terms import refuse_unsupported
-from tilewright.mapper.searches.identical_einsums import HashedOnce, problem_signature
+from tilewright.mapper.searches.identical_einsums import HashedOnce, ProblemKeys
 from tilewright.mapper.templates.placement import Placement
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import UnsupportedFeature
@@ -40,6 +40,36 @@ MOST_PROMISING = 4  # placements of an Einsum and a choice of tensors on chip
 LARGE = 50_000  # placements times tile shapes of an Einsum
 FEW_PLACEMENTS = 4  # below which an Einsum has one group of placements
 GROUP_ENDS = (1.03, 1.2, 1.6)  # of groups of placements: what they cost, relative to the least
+
+
+class PlacementsByMask(Mapping[int, Sequence[Placement]]):
+    """The placements of an Einsum by the exchanged tensors on chip, made when they are asked for.
+
+    `counts`: how many there are for each set of tensors. `make`: lists them.
+    """
+
+    def __init__(
+        self, counts: Mapping[int, int], make: Callable[[], Mapping[int, Sequence[Placement]]]
+    ) -> None:
+        self.counts = counts
+        self._make = make
+        self._made: Mapping[int, Sequence[Placement]] | None = None
+
+    @classmethod
+    def of(cls, placements: Mapping[int, Sequence[Placement]]) -> PlacementsByMask:
+        """Return placements that are listed already."""
+        return cls({mask: len(several) for mask, several in placements.items()}, lambda: placements)
+
+    def __getitem__(self, mask: int) -> Sequence[Placement]:
+        if self._made is None:
+            self._made = self._make()
+        return self._made[mask]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.counts)
+
+    def __len__(self) -> int:
+        return len(self.counts)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -59,7 +89,7 @@ class FusedEinsum:
     boundary: tuple[TensorPlace, ...]
     key: Hashable
     key_alone: Hashable
-    placements: Mapping[int, Sequence[Placement]]
+    placements: PlacementsByMask
     most_templates: int | None = None
 
     @property
@@ -73,7 +103,7 @@ class FusedEinsum:
 
         The placements are those of all choices of tensors on chip.
         """
-        return sum(map(len, self.placements.values())) * Lattice(self.einsum.bounds).size
+        return sum(self.placements.counts.values()) * Lattice(self.einsum.bounds).size
 
     def placement_groups(self, mask: int, by_cost: bool) -> list[tuple[int, ...]]:
         """Return the placements for a set of exchanged tensors on chip, as positions, in groups.
@@ -112,7 +142,7 @@ class FusedEinsum:
             mask: tuple(self.placements[mask][number] for number in numbers)
             for mask, numbers in chosen.items()
         }
-        return replace(self, placements=kept, most_templates=templates)
+        return replace(self, placements=PlacementsByMask.of(kept), most_templates=templates)
 
     def some_of(self, templates: Sequence[FusedTemplate]) -> tuple[FusedTemplate, ...]:
         """Return the templates to look at: all, or `most_templates` evenly spread over the list."""
@@ -131,38 +161,62 @@ class FusedEinsum:
         return energy * self.einsum.n_instances, latency * self.einsum.n_instances
 
 
-def fused_einsum(
-    exchanged: ExchangedTensors,
-    conventions: str,
-    path: EinsumPath,
-    number: int,
-    crowded: frozenset[str] = frozenset(),
-) -> FusedEinsum:
-    """Prepare an Einsum on the path to one of its computes for a fused search.
+class EinsumPreparation:
+    """Prepares the Einsums of a workload for a fused search.
 
-    `exchanged`: which tensors may stay on chip. `conventions`: name of the counting rules. `path`:
-    the Einsum with the components down to the compute, which has this `number` among its computes.
+    `exchanged`: which tensors may stay on chip. `conventions`: name of the counting rules.
     `crowded`: names of memories that may be too small although the tensors of one Einsum fit.
-    Raises UnsupportedFeature for an Einsum or architecture that the exact search cannot model.
+    Placements of Einsums that differ in names only are looked at once.
     """
-    einsum, flat = path
-    tensors = frozenset(einsum.tensors)
-    space = Mapspace(
-        einsum,
-        flat,
-        conventions,
-        tensors & exchanged.outermost_only,
-        crowded=crowded,
-        exchanged=tensors & exchanged.exchangeable,
-        lists_lane_choices=True,
-    )
-    refuse_unsupported(space.problem, networks=True)
-    boundary = exchanged.places_of_einsum(einsum)
-    refuse_unclear_backing(space, frozenset(boundary))
-    roles = _tensor_roles(exchanged, einsum)
-    alone = HashedOnce((problem_signature(space), einsum.n_instances, roles))
-    key = HashedOnce((alone, _roles_with_others(exchanged, einsum)))
-    return FusedEinsum(space, number, boundary, key, alone, _placements_by_mask(space, boundary))
+
+    def __init__(
+        self, exchanged: ExchangedTensors, conventions: str, crowded: frozenset[str] = frozenset()
+    ) -> None:
+        self._exchanged, self._conventions, self._crowded = exchanged, conventions, crowded
+        self._keys = ProblemKeys()
+        self._counts: dict[Hashable, Mapping[int, int]] = {}
+
+    def fused_einsum(self, path: EinsumPath, number: int) -> FusedEinsum:
+        """Prepare an Einsum on the path to one of its computes.
+
+        `path`: the Einsum with the components down to the compute, which has this `number` among
+        its computes. Raises UnsupportedFeature for an Einsum or architecture that the exact search
+        cannot model.
+        """
+        exchanged, (einsum, flat) = self._exchanged, path
+        tensors = frozenset(einsum.tensors)
+        space = Mapspace(
+            einsum,
+            flat,
+            self._conventions,
+            tensors & exchanged.outermost_only,
+            crowded=self._crowded,
+            exchanged=tensors & exchanged.exchangeable,
+            lists_lane_choices=True,
+        )
+        refuse_unsupported(space.problem, networks=True)
+        boundary = exchanged.places_of_einsum(einsum)
+        roles = _tensor_roles(exchanged, einsum)
+        alone = HashedOnce((self._keys.of(space), einsum.n_instances, roles))
+        key = HashedOnce((alone, _roles_with_others(exchanged, einsum)))
+        placements = self._placements(space, boundary, alone)
+        return FusedEinsum(space, number, boundary, key, alone, placements)
+
+    def _placements(
+        self, space: Mapspace, boundary: tuple[TensorPlace, ...], alone: Hashable
+    ) -> PlacementsByMask:
+        """Return the placements of an Einsum; refuse tensors whose outermost holder is unclear."""
+        numbers = {tensor: i for i, tensor in enumerate(space.einsum.tensors)}
+        places = tuple((numbers[place.tensor], place.memory) for place in boundary)
+        backed = frozenset(numbers[tensor] for tensor in space.backed)
+        counts = self._counts.get((alone, places, backed))
+        if counts is not None:
+            return PlacementsByMask(counts, lambda: _placements_by_mask(space, boundary))
+        refuse_unclear_backing(space, frozenset(boundary))
+        groups = _placements_by_mask(space, boundary)
+        made = PlacementsByMask.of(groups)
+        self._counts[alone, places, backed] = made.counts
+        return made
 
 
 def refuse_unkept_tensors(outermost: str, einsums: Iterable[FusedEinsum]) -> None:

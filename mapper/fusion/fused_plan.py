@@ -22,7 +22,7 @@ from tilewright.mapper.fusion.boundary.memory_sizes import refuse_unequal_sizes
 from tilewright.mapper.fusion.boundary.tensor_views import bounded_widths_in, varied_widths_in
 from tilewright.mapper.fusion.boundary.usage_peaks import CountedUsage, counted_usage
 from tilewright.mapper.fusion.copies.fused_copies import CopySolver
-from tilewright.mapper.fusion.fused_einsum import fused_einsum, refuse_unkept_tensors
+from tilewright.mapper.fusion.fused_einsum import EinsumPreparation, refuse_unkept_tensors
 from tilewright.mapper.fusion.fused_problem import EinsumEntry, FusedProblem, ValueFunction
 from tilewright.mapper.fusion.pmappings.pmapping_cache import PmappingCache
 from tilewright.mapper.fusion.pmappings.shared.shared_tolls import tolls_in
@@ -110,16 +110,15 @@ def _entries(
     memories, exchanged, usage = exchange
     crowded = memories.crowded | frozenset(usage.names)
     copies = CopySolver(request, memories, exchanged, usage)
-    conventions = request.options.conventions
+    preparation = EinsumPreparation(exchanged, request.options.conventions, crowded)
     entries: list[EinsumEntry] = []
     for several in paths:
         request.budget.check_stop()
         if several[0].einsum.is_copy:
             entries.append(copies.table(several[0].einsum))
             continue
-        computes = enumerate(several)
         entries.append(
-            tuple(fused_einsum(exchanged, conventions, path, n, crowded) for n, path in computes)
+            tuple(preparation.fused_einsum(path, number) for number, path in enumerate(several))
         )
     return entries
 

@@ -40,23 +40,27 @@ def memories_of_tensors(paths: Sequence[EinsumPath], deeper: bool) -> Mapping[st
     entry for every tensor, empty for one that cannot be exchanged; the names are outermost first.
     """
     memories = _memories_seen_by_all(paths)[1 : None if deeper else 2]
+    using: dict[str, list[EinsumPath]] = {}
+    for path in paths:
+        for tensor in dict.fromkeys(path.einsum.tensors):
+            using.setdefault(tensor, []).append(path)
     memories_of: dict[str, tuple[str, ...]] = {}
-    for tensor in dict.fromkeys(tensor for einsum, _ in paths for tensor in einsum.tensors):
+    for tensor, several in using.items():
         names: list[str] = []
         for memory, choices in memories:
             limit = FEW_SPATIAL_CHOICES if names else MAX_SPATIAL_CHOICES
-            if choices <= limit and _may_exchange(paths, tensor, memory.name):
+            if choices <= limit and _may_exchange(several, tensor, memory.name):
                 names.append(memory.name)
         memories_of[tensor] = tuple(names)
     return memories_of
 
 
-def _may_exchange(paths: Sequence[EinsumPath], tensor: str, memory: str) -> bool:
+def _may_exchange(using: Sequence[EinsumPath], tensor: str, memory: str) -> bool:
     """Tell whether two or more Einsums use the tensor and each may keep it first in the memory.
 
-    Each must have a path to some compute on which no memory above must keep the tensor.
+    `using`: the paths of those that do. Each must have one to some compute on which no memory above
+    must keep the tensor.
     """
-    using = [path for path in paths if tensor in path.einsum.tensors]
     users = {einsum.name for einsum, _ in using}
     able = {einsum.name for einsum, flat in using if _may_keep_first(flat, tensor, memory)}
     return len(users) > 1 and able == users

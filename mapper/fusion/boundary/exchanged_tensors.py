@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -133,7 +134,12 @@ class ExchangedTensors:
         Variables of several Einsums that index the same rank of an exchanged tensor have one common
         name, so that loops over them can be shared.
         """
-        return self.loop_names[self.workload.einsums.index(einsum)]
+        return self.loop_names[self._numbers[einsum.name]]
+
+    @cached_property
+    def _numbers(self) -> Mapping[str, int]:
+        """The number of each Einsum, by name."""
+        return {einsum.name: number for number, einsum in enumerate(self.workload.einsums)}
 
     def shareable_variables(self, einsum: Einsum) -> dict[str, frozenset[str]]:
         """Return, per exchangeable tensor of an Einsum, the variables of loops shared above it.
@@ -193,7 +199,7 @@ def exchanged_tensors_of(
     architecture (`tolls`, `varied_widths`,
     `bounded_widths`, `memories_of`) are left empty (theory/fusion.md §1.1).
     """
-    users = {tensor: _users_of(workload, tensor) for tensor in workload.tensors}
+    users = _users_of_tensors(workload)
     exchangeable = _exchangeable_tensors(workload, users, same_instances)
     shared = shared_tensors(workload)
     contested = _contested_tensors(shared, users, exchangeable)
@@ -215,9 +221,13 @@ def exchanged_tensors_of(
     )
 
 
-def _users_of(workload: Workload, tensor: str) -> tuple[int, ...]:
-    """Return the numbers of the Einsums that use a tensor."""
-    return tuple(i for i, einsum in enumerate(workload.einsums) if tensor in einsum.tensors)
+def _users_of_tensors(workload: Workload) -> dict[str, tuple[int, ...]]:
+    """Return the numbers of the Einsums that use each tensor, in order of first use."""
+    users: dict[str, list[int]] = {}
+    for number, einsum in enumerate(workload.einsums):
+        for tensor in dict.fromkeys(einsum.tensors):
+            users.setdefault(tensor, []).append(number)
+    return {tensor: tuple(numbers) for tensor, numbers in users.items()}
 
 
 def _exchangeable_tensors(
