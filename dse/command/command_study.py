@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     import threading
 
     from tilewright.dse.run.runner import StudyResult
+    from tilewright.dse.study.study import StudySpec
 
 _WORKERS = click.option(
     "--workers",
@@ -46,6 +49,48 @@ _MIRROR = click.option(
     " postgresql://USER:PASSWORD@HOST/DATABASE, or the path of a journal.log. May be repeated.",
 )
 _DIRECTORY = click.argument("directory", type=click.Path(path_type=Path))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchOptions:
+    """What `study run` and `study resume` are asked for alike.
+
+    `workers`: number of processes, None for the CPUs at hand; `executor`: loky, dask or
+    dask://HOST:PORT; `mirrors`: URLs of Optuna studies; `trials`: in all, None for those of the
+    study; `settings`: KEY=VALUE; `as_json`: print one JSON document.
+    """
+
+    workers: int | None
+    executor: str
+    mirrors: tuple[str, ...]
+    trials: int | None
+    settings: tuple[str, ...]
+    as_json: bool
+
+    @property
+    def processes(self) -> int:
+        """The number of worker processes."""
+        return self.workers or _cpus()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions(SearchOptions):
+    """The options of `study run`.
+
+    `out`: the new directory, None for one in runs/; `dry_run`: try the reference design only;
+    `reuse`: runs whose outcomes are taken over.
+    """
+
+    out: Path | None
+    dry_run: bool
+    reuse: tuple[Path, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResumeOptions(SearchOptions):
+    """The options of `study resume`; `retry`: evaluate failed designs again."""
+
+    retry: bool
 
 
 @click.group("study", short_help="Search for the designs that answer a question.")
@@ -93,18 +138,7 @@ def list_studies(as_json: bool) -> None:
     "(search.batch=4, seed=7). May be repeated."
 )
 @json_option()
-def run_study(  # noqa: PLR0913, PLR0917 (one per option)
-    study: str,
-    workers: int | None,
-    executor: str,
-    mirrors: tuple[str, ...],
-    out: Path | None,
-    trials: int | None,
-    dry_run: bool,
-    reuse: tuple[Path, ...],
-    settings: tuple[str, ...],
-    as_json: bool,
-) -> None:
+def run_study(study: str, **options: Any) -> None:
     """Run a study: a shipped one by its name, or a study file of yours.
 
     Ctrl-C finishes the batch and writes everything; `tilewright study resume` goes on from there,
@@ -117,39 +151,50 @@ def run_study(  # noqa: PLR0913, PLR0917 (one per option)
       tilewright study run wafer_matvec --trials 20 --set SCALE=32 --set search.sampler=random
       tilewright study run my_study.yaml --set 'objectives=[energy, area]' --dry-run
     """
-    from tilewright.arch.quantities import some
     from tilewright.dse.command.shipped import find_study
+    from tilewright.dse.study.study_loading import load_study
+
+    asked = RunOptions(**options)
+    path, values = find_study(study), parse_lists(asked.settings, "--set")
+    if asked.trials is not None:
+        values["search.trials"] = asked.trials
+    spec = load_study(path, values)
+    if asked.dry_run:
+        _estimate(spec, asked)
+    else:
+        _run(spec, path, values, asked)
+
+
+def _estimate(spec: StudySpec, asked: RunOptions) -> None:
+    """Print what `study run --dry-run` says."""
+    from tilewright.dse.query.estimate import estimate
+
+    duration = estimate(spec, asked.processes, say)
+    if asked.as_json:
+        emit(duration.document())
+    else:
+        click.echo(duration.text())
+
+
+def _run(spec: StudySpec, path: Path, values: Mapping[str, Any], asked: RunOptions) -> None:
+    """Run a study from its file, with what --set changes."""
+    from tilewright.arch.quantities import some
     from tilewright.dse.run.live_view import watcher_for
     from tilewright.dse.run.runner import Execution, start_study
     from tilewright.dse.store.mirror import with_mirrors
-    from tilewright.dse.study.study_loading import load_study
 
-    path = find_study(study)
-    values = parse_lists(settings, "--set")
-    if trials is not None:
-        values["search.trials"] = trials
-    spec = load_study(path, values)
-    if dry_run:
-        from tilewright.dse.query.estimate import estimate
-
-        duration = estimate(spec, workers or _cpus(), say)
-        if as_json:
-            emit(duration.document())
-        else:
-            click.echo(duration.text())
-        return
-    known = _reused(reuse)
-    directory = out or _free_directory(Path("runs") / spec.name)
+    known = _reused(asked.reuse)
+    directory = asked.out or _free_directory(Path("runs") / spec.name)
     size = f"{some(spec.space.size, 'design')}, {some(spec.trials, 'trial')}"
     say(f"{spec.name}: {size}, run in {directory}")
     with _stopping(directory) as stop:
         with watcher_for(spec, stop) as shown:
-            watcher = with_mirrors(shown, spec, mirrors, directory.resolve().name, new=True)
+            watcher = with_mirrors(shown, spec, asked.mirrors, directory.resolve().name, new=True)
             execution = Execution(
-                workers or _cpus(), watcher, stop=stop, known=known, executor=executor
+                asked.processes, watcher, stop=stop, known=known, executor=asked.executor
             )
             result = start_study(spec, directory, execution, study_file=path, settings=values)
-        _conclude(result, as_json)
+        _conclude(result, asked.as_json)
 
 
 @study_group.command(
@@ -168,16 +213,7 @@ def run_study(  # noqa: PLR0913, PLR0917 (one per option)
 @click.option("--retry", is_flag=True, help="Evaluate again what failed for want of memory, time"
               " or a worker, or hit a defect.")  # fmt: skip
 @json_option()
-def resume_command(  # noqa: PLR0913, PLR0917 (one per option)
-    directory: Path,
-    workers: int | None,
-    executor: str,
-    mirrors: tuple[str, ...],
-    trials: int | None,
-    settings: tuple[str, ...],
-    retry: bool,
-    as_json: bool,
-) -> None:
+def resume_command(directory: Path, **options: Any) -> None:
     """Go on with a run that was interrupted, with the result of one that was not.
 
     A finished run can be extended: its history stays, and env.json notes from where on the rest
@@ -202,21 +238,22 @@ def resume_command(  # noqa: PLR0913, PLR0917 (one per option)
     from tilewright.dse.store.mirror import with_mirrors
     from tilewright.dse.study.study_loading import load_study
 
+    asked = ResumeOptions(**options)
     run = RunDirectory.open(directory)
     if code_changed(run):
         say("note: Tilewright has changed since this run began; later trials may differ for it")
     for file in changed_inputs(run):
         say(f"note: {file} has changed since this run began; the run goes on with its copy")
-    changes = Changes(trials, parse_lists(settings, "--add"), retry)
+    changes = Changes(asked.trials, parse_lists(asked.settings, "--add"), asked.retry)
     with _stopping(directory) as stop:
         check_unchanged(run)
         extend_run(run, changes)
         spec = load_study(directory / SPEC)
         with watcher_for(spec, stop) as shown:
-            watcher = with_mirrors(shown, spec, mirrors, directory.resolve().name)
-            execution = Execution(workers or _cpus(), watcher, stop=stop, executor=executor)
+            watcher = with_mirrors(shown, spec, asked.mirrors, directory.resolve().name)
+            execution = Execution(asked.processes, watcher, stop=stop, executor=asked.executor)
             result = resume_study(directory, execution)
-        _conclude(result, as_json)
+        _conclude(result, asked.as_json)
 
 
 @study_group.command("report", short_help="Write report.html of a run anew.")

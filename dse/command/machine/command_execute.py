@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,7 +55,8 @@ def execute_command(
     """Run a mapping on a grid of elements, compare its results with numpy, and show what it cost.
 
     Each Einsum is lowered to programs of the elements and simulated; its result must equal numpy
-    within the rounding of its number type, and the machine's counts must equal the model's.
+    within the rounding of its number type, and the machine's counts must equal the model's. A
+    mapping that breaks a rule of the architecture runs, with a note.
 
     \b
     Examples:
@@ -72,7 +73,9 @@ def execute_command(
         whole_document,
         write_execution_page,
     )
+    from tilewright.mapper.evaluation.broken_rules import broken_rules
     from tilewright.mapper.mapping.mapping_file import load_mapping
+    from tilewright.mapper.model.conventions import conventions_called
     from tilewright.simulator.execution.einsum_execution import ExecutionSettings
     from tilewright.simulator.execution.execution import execute
 
@@ -89,16 +92,19 @@ def execute_command(
     )
     given = None if options["operands"] is None else operands_of(options["operands"])
     execution = execute(hardware, work, nest, settings=settings, operands=given)
+    notes = broken_rules(hardware, work, nest, conventions_called("default"))
     if options["html"] is not None:
-        write_execution_page(options["html"], page_of(execution, subject_of(arch, workload)))
+        page = page_of(execution, subject_of(arch, workload))
+        write_execution_page(options["html"], replace(page, notes=(*page.notes, *notes)))
     if options["results"] is not None:
         np.savez_compressed(options["results"], **execution.values)  # type: ignore[arg-type]
     passes = passes_of(execution) if options["passes"] else {}
     if as_json:
         documents = {name: [asdict(step) for step in steps] for name, steps in passes.items()}
-        emit({**whole_document(execution), **({"passes": documents} if passes else {})})
+        found = {**whole_document(execution), "notes": list(notes)}
+        emit({**found, **({"passes": documents} if passes else {})})
         return
-    click.echo("\n".join(execution_lines(execution)))
+    click.echo("\n".join([*execution_lines(execution), *(f"note: {note}" for note in notes)]))
     for name, steps in passes.items():
         click.echo(f"\n{name}, pass by pass\n" + "\n".join(str(step) for step in steps))
 

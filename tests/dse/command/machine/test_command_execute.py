@@ -200,3 +200,25 @@ def test_a_pipeline_is_executed_with_all_its_outputs(here):
     assert document["counts_equal"]
     assert document["equal_to_reference"]
     assert pipeline["lower_bound_cycles"] <= pipeline["cycles"] == document["cycles"]
+
+
+def test_a_mapping_that_breaks_a_rule_runs_with_the_note_of_evaluate(found, here):
+    """No loop may be over X or Y, says the architecture; the mapping was found without that."""
+    text = find_files(("wafer_grid",), "hardware")[0].read_text(encoding="utf-8")
+    dims = {f"- {{name: {name}, fanout: Grid{name}}}": name for name in "XY"}
+    for dim, name in dims.items():
+        assert dim in text
+        rule = "loop_bounds: [{expression: All, operator: product<=, value: 1}]"
+        text = text.replace(dim, f"- {{name: {name}, fanout: Grid{name}, {rule}}}")
+    Path("ruled.yaml").write_text(text)
+    files = ("--workload", "w.yaml", "--mapping", "m.yaml")
+    plain = run("execute", "--arch", "wafer_grid", *files)
+    assert plain.exit_code == 0, plain.output
+    assert "note: " not in plain.output
+    ruled = run("execute", "--arch", "ruled.yaml", *files, "--html", "page.html")
+    assert ruled.exit_code == 0, ruled.output
+    notes = [line for line in ruled.output.splitlines() if line.startswith("note: ")]
+    assert any("the mapping breaks loop_bounds of Grid.X" in note for note in notes)
+    document = json.loads(run("execute", "--arch", "ruled.yaml", *files, "--json").stdout)
+    assert [f"note: {note}" for note in document["notes"]] == notes
+    assert "the mapping breaks loop_bounds of Grid.X" in Path("page.html").read_text()
