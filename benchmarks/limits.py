@@ -121,9 +121,9 @@ Searches on a grid (`map --machine`) have no limit of memory; they look at the c
 executions and inside them, and leave some time to execute the best candidate on numbers. If no
 candidate ends in the budget, the answer is the mapping with the least bound, not executed; if only
 the run on numbers does not, its simulated value is there. A budget of 0 waits for a first executed
-candidate. What it takes to load the machine code comes on top, and the bounds of all mappings
-without exchange are waited for. After half of the budget no further ways to leave tensors in the
-elements are bounded; the bound of the answer holds for them, too.
+candidate. What it takes to load the machine code comes on top. After half of the budget no further
+mappings, or ways to leave tensors in the elements, are bounded; the bound of the answer holds for
+them, too.
 
 What is left: machine code that works on large arrays is interrupted only when it returns, and
 what it needs at once is there before anybody can look. A first mapping and its proof are waited

@@ -8,7 +8,7 @@ not known.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
@@ -87,20 +87,25 @@ class KnownCycles:
     ) -> Iterator[tuple[GridFamily, Bound]]:
         """Yield the families of the mapspace of the question, each with its bound.
 
-        bound_of: gives it where it is not known; raises InfeasibleMapping if no member fits.
+        bound_of: gives it where it is not known; raises InfeasibleMapping if no member fits. The
+        bounds are kept once all families have been taken.
         """
-        if not self._key:
-            yield from ((family, _bound(bound_of, family)) for family in space.families())
-            return
-        EINSUMS.asked += 1
-        families = list(space.families())
-        found = self._store.get(self._bounds_key)
-        bounds = _bounds_in(found, len(families))
-        EINSUMS.shared += bounds is not None
-        if bounds is None:
-            bounds = [_bound(bound_of, family) for family in families]
+        families: Iterable[GridFamily] = space.families()
+        if self._key:
+            EINSUMS.asked += 1
+            families = list(families)
+            known = _bounds_in(self._store.get(self._bounds_key), len(families))
+            if known is not None:
+                EINSUMS.shared += 1
+                yield from zip(families, known, strict=True)
+                return
+        bounds: list[Bound] = []
+        for family in families:
+            bound = _bound(bound_of, family)
+            bounds.append(bound)
+            yield family, bound
+        if self._key:
             self._store.put(self._bounds_key, {"bounds": [_plain(bound) for bound in bounds]})
-        yield from zip(families, bounds, strict=True)
 
     def ran(self, choice: GridChoice, simulate: Callable[[], int]) -> int:
         """Return the cycles of a choice, simulated if they are not known."""

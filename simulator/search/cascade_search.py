@@ -200,6 +200,8 @@ class Cascade:
         kept = LeftTensors(offsets=bank_offsets(self.workload))
         candidates = self._make(flat, space, kept)
         self.infeasible.setdefault(einsum.name, candidates.infeasible)
+        if not candidates.is_whole:
+            self.floors[self.workload.einsums.index(einsum)] = candidates.floor
         by_shares: dict[tuple[tuple[Share, ...], bool], tuple[Held, Held] | None] = {}
         options: dict[tuple[Held, Held], Option] = {}
         slack = PERIOD_WORDS * len(einsum.tensors) if staying else 0

@@ -168,13 +168,13 @@ def cascade_of(
     """Return the options of all Einsums of a workload with their bounds; nothing is executed.
 
     `exchanges`: whether tensors may stay in the elements between Einsums; `budget`: when its time
-    is over, further ones of these are left out.
+    is over, further ones of these, and mappings that are not bounded yet, are left out.
     """
     data = {e.name: EinsumData(e, seed=request.settings.seed) for e in workload.einsums}
 
     def candidates(flat: FlatArch, space: GridMapspace, kept: LeftTensors) -> Candidates:
-        bounded = Candidates.of(request.objective, request.settings, flat, space, kept)
-        return replace(bounded, data=data[space.einsum.name])
+        new = Candidates.unbounded(request.objective, request.settings, flat, space, kept)
+        return replace(new.bounded(budget), data=data[space.einsum.name])
 
     return Cascade(
         workload,

@@ -14,6 +14,7 @@ from tilewright.arch.flattening.flat import FlatArch
 from tilewright.mapper.grid.grid_mapspace import GridChoice, GridFamily, GridMapspace
 from tilewright.mapper.grid.predicted_counts import predict
 from tilewright.mapper.grid.space_time import SpaceTime, space_time
+from tilewright.mapper.searches.budget import UNLIMITED, Budget
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.execution.action_counts import (
     predicted_energy,
@@ -71,8 +72,9 @@ class Candidates:
     latency, energy or edp; `settings`: machine and operands. `flat`: path of components to the
     compute of the grid. `space`: the mapspace; `quick`: lower bounds of its families. `kept`:
     addresses of tensors that stay in the elements between Einsums. `data`: operands on which they
-    run. `families`: all of them; `infeasible`: number of members of families that do not fit an
-    element, by reason. `known`: what equal questions have found; `known_cycles`: by choice, once
+    run. `families`: all of them, or those bounded in time if not `is_whole`; `infeasible`: number
+    of members of families that do not fit an element, by reason. `known`: what equal questions have
+    found; `known_cycles`: by choice, once
     they were found.
     """
 
@@ -87,6 +89,7 @@ class Candidates:
     infeasible: Counter[str]
     known: KnownCycles = field(default_factory=KnownCycles)
     known_cycles: dict[GridChoice, int] = field(default_factory=dict)
+    is_whole: bool = True
     _plans: ValueCache = field(init=False, repr=False, compare=False)
     _codes: ValueCache = field(init=False, repr=False, compare=False)
 
@@ -103,44 +106,63 @@ class Candidates:
         space: GridMapspace,
         kept: LeftTensors = NOTHING_KEPT,
     ) -> Candidates:
-        """Return the candidates of a mapspace, each family with its bound.
+        """Return the candidates of a mapspace, each family with its bound (`bounded`).
 
-        Where no tiles below one loop in time fit an element, they are those with two. kept: what
-        other Einsums have left in the elements. Raises InfeasibleMapping if the constraints name no
-        rank variable, or no shares obey them.
+        kept: what other Einsums have left in the elements. Raises InfeasibleMapping if the
+        constraints name no rank variable, or no shares obey them.
         """
-        result = Candidates._of(objective, settings, flat, space, kept)
-        if result.families or space.nests:
-            return result
-        nested = Candidates._of(objective, settings, flat, replace(space, nests=True), kept)
-        nested.infeasible.update(result.infeasible)
-        return nested
+        return Candidates.unbounded(objective, settings, flat, space, kept).bounded()
 
     @staticmethod
-    def _of(
+    def unbounded(
         objective: GridObjective,
         settings: ExecutionSettings,
         flat: FlatArch,
         space: GridMapspace,
-        kept: LeftTensors,
+        kept: LeftTensors = NOTHING_KEPT,
     ) -> Candidates:
+        """Return the candidates of a mapspace without any families; arguments as of `of`."""
         profile = settings.profile(space.grid)
         space = replace(space, costs=line_costs(profile))
         quick = QuickBound(space, flat, profile)
         known = KnownCycles(CyclesQuestion(flat, space, kept, profile), settings.known)
-        families, infeasible = [], Counter[str]()
         data = EinsumData(space.einsum, seed=settings.seed)
-        result = Candidates(
-            objective, settings, flat, space, kept, data, quick, (), infeasible, known
+        return Candidates(
+            objective, settings, flat, space, kept, data, quick, (), Counter(), known
         )  # fmt: skip
-        for family, cycles in known.bounds(space, bounds_under_rules(quick.cycles, flat, space)):
+
+    def bounded(self, budget: Budget = UNLIMITED) -> Candidates:
+        """Return the same candidates with their families, each with its bound.
+
+        Where no tiles below one loop in time fit an element, they have two. When the time of the
+        budget is over, those bounded so far are all, if there is one.
+        """
+        result = self._with_families(budget)
+        if result.families or self.space.nests:
+            return result
+        space = replace(self.space, nests=True)
+        nested = Candidates.unbounded(self.objective, self.settings, self.flat, space, self.kept)
+        nested = nested._with_families(budget)
+        nested.infeasible.update(result.infeasible)
+        return nested
+
+    def _with_families(self, budget: Budget) -> Candidates:
+        space, quick = self.space, self.quick
+        families: list[BoundedFamily] = []
+        infeasible = Counter[str]()
+        rules = bounds_under_rules(quick.cycles, self.flat, space)
+        is_whole = True
+        for family, cycles in self.known.bounds(space, rules):
             if isinstance(cycles, str):
                 infeasible[cycles] += len(space.members(family))
                 continue
-            bound = result.value_of(cycles, result.least_energy(family))
+            if families and budget.is_late:
+                is_whole = False
+                break
+            bound = self.value_of(cycles, self.least_energy(family))
             words = quick.words(family), quick.persistent_words(family)
             families.append(BoundedFamily(bound, family, *words))
-        return replace(result, families=tuple(families))
+        return replace(self, families=tuple(families), infeasible=infeasible, is_whole=is_whole)
 
     @property
     def floor(self) -> float:

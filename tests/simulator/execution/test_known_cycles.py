@@ -13,6 +13,7 @@ from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.grid.grid import grid_of
 from tilewright.mapper.grid.grid_constraints import GridConstraints
 from tilewright.mapper.grid.grid_mapspace import GridMapspace
+from tilewright.mapper.searches.budget import Budget
 from tilewright.mapper.searches.shared.hit_counts import EINSUMS, SIMULATIONS
 from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings
@@ -169,3 +170,16 @@ def test_a_run_that_ends_early_is_not_known(tmp_path: Path) -> None:
         assert candidates.simulated_cycles(choice) > 0
         candidates.known.save()
         assert taken() == (1, 1, 1, known)
+
+
+@pytest.mark.usefixtures("hits")
+def test_bounds_of_some_families_only_are_not_kept(tmp_path: Path) -> None:
+    arch = load_arch(HARDWARE, variables={"GridX": 2, "GridY": 2})
+    workload = load_workload(load_document("w.yaml", text=RESIDENT_GEMV))
+    flat = grid_path(arch, workload, workload.einsums[0])
+    space = GridMapspace(grid_of(flat), workload.einsums[0])
+    settings = ExecutionSettings(known=ContentStore(tmp_path))
+    short = Candidates.unbounded("latency", settings, flat, space).bounded(Budget(0.0))
+    whole = Candidates.of("latency", settings, flat, space)
+    assert len(short.families) == 1 < len(whole.families)
+    assert Candidates.of("latency", settings, flat, space).families == whole.families

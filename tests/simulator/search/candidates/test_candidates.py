@@ -7,6 +7,7 @@ from grid_mappings import einsum_workload, grid_arch
 
 from tilewright.mapper.grid.grid import grid_of
 from tilewright.mapper.grid.grid_mapspace import GridMapspace
+from tilewright.mapper.searches.budget import Budget
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings
 from tilewright.simulator.isa.machine_errors import ProgramError
@@ -63,3 +64,12 @@ def test_what_fits_no_element_below_one_loop_is_mapped_with_two(objective: GridO
         run = candidates.execute(choice)  # compared with numpy, counts with the model's
         value = objective_value(objective, run.latency, run.energy)
         assert bounded.bound <= candidates.bound(choice) * (1 + 1e-9) <= value * (1 + 2e-9)
+
+
+def test_without_time_one_family_is_bounded_and_the_floor_stands_for_the_others() -> None:
+    whole = candidates_of("matrix product", "latency")
+    flat, settings = whole.flat, whole.settings
+    short = Candidates.unbounded("latency", settings, flat, whole.space).bounded(Budget(0.0))
+    assert (whole.is_whole, short.is_whole) == (True, False)
+    assert short.families == whole.families[:1]
+    assert 0 < short.floor <= min(family.bound for family in whole.families)
