@@ -13,11 +13,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from tilewright.simulator.isa.memo import IdentityCache
 from tilewright.simulator.program.program import Program
 from tilewright.simulator.program.routes import EdgeInput, EdgeOutput
 
@@ -26,6 +28,7 @@ Digests = npt.NDArray[np.uint64]
 KEPT_PERIODS: Final = 3
 """Periods of a block in the small grid: one at each end, and one whose neighbours are equal."""
 LONGEST_PERIOD: Final = 64
+_LAST: Final = IdentityCache(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +129,14 @@ def _stretches(number: Ints, margin: int) -> Iterator[tuple[int, int, int, int]]
 def line_digests(program: Program) -> tuple[Digests, Digests]:
     """Return digests of all rows and of all columns of a program: (rows, 2) and (columns, 2).
 
-    Equal digests mean the same codes, routes and border ports. Names of ports may differ.
+    Equal digests mean the same codes, routes and border ports. Names of ports may differ. Those of
+    the last program are remembered.
     """
+    digests: tuple[Digests, Digests] = _LAST.of(program, "lines", partial(_line_digests, program))
+    return digests
+
+
+def _line_digests(program: Program) -> tuple[Digests, Digests]:
     placement = np.ascontiguousarray(program.placement)
     rows = text_digests(row.tobytes() for row in placement)
     columns = text_digests(column.tobytes() for column in np.ascontiguousarray(placement.T))

@@ -94,6 +94,8 @@ def passing_streams(program: Program, first: int) -> PassingStreams:
     _check_ends(program)
     routes = [r for r in program.routes if r.area.column + r.area.width > first]
     colors = {r.color for r in routes if not {"E", "W"}.isdisjoint(route_ports(r))}
+    if not all(_passes(r, first, program.width) for r in routes if r.color in colors):
+        raise NotCovered(CROSSED)
     rest = tuple(r for r in routes if r.color not in colors)
     alone = _alone(program, rest)
     streams = tuple(
@@ -105,10 +107,12 @@ def passing_streams(program: Program, first: int) -> PassingStreams:
     return PassingStreams(program, first, streams, alike.ravel().astype(np.int64))
 
 
-def route_ports(route: Route) -> Iterator[str]:
-    """Yield all ports of a route (N, E, S, W, R), at any position of its switch."""
-    for position in route.directions():
-        yield from (*(position.rx or ()), *(position.tx or ()))
+def route_ports(route: Route) -> tuple[str, ...]:
+    """Return all ports of a route (N, E, S, W, R), at any position of its switch."""
+    if route.switch is None:
+        return *route.rx, *route.tx
+    positions = ((*(p.rx or ()), *(p.tx or ())) for p in route.directions())
+    return tuple(port for ports in positions for port in ports)
 
 
 def _alone(program: Program, rest: Iterable[Route]) -> Ints:
@@ -123,7 +127,7 @@ def _alone(program: Program, rest: Iterable[Route]) -> Ints:
 
 
 def _stream(program: Program, routes: list[Route], first: int, alone: Ints) -> PassingStream:
-    """Return the stream of a color's routes. Raises NotCovered where it does not pass.
+    """Return the stream of a color's routes. Raises NotCovered if it does not reach all columns.
 
     alone: as of `_alone`, for the routes that do not pass.
     """
@@ -131,10 +135,8 @@ def _stream(program: Program, routes: list[Route], first: int, alone: Ints) -> P
     filters = np.full((height, width, 3), -1, dtype=np.int64)
     for route in routes:
         area = route.area
-        columns = range(max(first, area.column), area.column + area.width)
-        if not _passes(route, columns, width):
-            raise NotCovered(CROSSED)
-        places = slice(area.row, area.row + area.height), slice(columns.start, columns.stop)
+        columns = slice(max(first, area.column), area.column + area.width)
+        places = slice(area.row, area.row + area.height), columns
         filters[places] = _filter(route)
     rows = np.flatnonzero((filters[:, first:, LIMIT] >= 0).any(axis=1))
     if (filters[rows, first:, LIMIT] < 0).any():
@@ -147,15 +149,15 @@ def _stream(program: Program, routes: list[Route], first: int, alone: Ints) -> P
     return PassingStream(color, rows, filters[rows], alone[rows], words, inputs[0].dtype)
 
 
-def _passes(route: Route, columns: range, width: int) -> bool:
-    """Return whether a route is that of a stream which passes through some columns.
+def _passes(route: Route, first: int, width: int) -> bool:
+    """Return whether a route is that of a stream which passes through its columns from `first` on.
 
     width: of the grid, whose last column sends nothing to the east.
     """
-    goes_on = "E" in route.tx
+    begin, end = max(first, route.area.column), route.area.column + route.area.width
     plain = route.rx == ("W",) and set(route.tx) <= {"E", "R"}
     plain &= route.switch is None and not route.teardown
-    return plain and goes_on == (columns.start < width - 1) == (columns.stop < width)
+    return plain and ("E" in route.tx) == (begin < width - 1) == (end < width)
 
 
 def _filter(route: Route) -> tuple[int, int, int]:

@@ -72,6 +72,8 @@ def shrink(program: Program, cut: GridCut) -> Program:
     Routes and border ports lose the positions that are not kept; those without any left go.
     """
     rows, columns = cut.rows.kept, cut.columns.kept
+    if (rows.size, columns.size) == program.placement.shape:
+        return program
     return replace(
         program,
         placement=np.ascontiguousarray(program.placement[np.ix_(rows, columns)]),
@@ -94,7 +96,8 @@ def _routes(routes: tuple[Route, ...], cut: GridCut) -> Iterator[Route]:
     ends[:, 2:] = np.searchsorted(cut.columns.kept, bounds[:, 2:])
     left = np.flatnonzero((ends[:, 0] < ends[:, 1]) & (ends[:, 2] < ends[:, 3]))
     for number, (top, bottom, west, east) in zip(left.tolist(), ends[left].tolist(), strict=True):
-        yield replace(routes[number], area=Area(top, west, bottom - top, east - west))
+        area, route = Area(top, west, bottom - top, east - west), routes[number]
+        yield route if route.area == area else replace(route, area=area)
 
 
 def _ports(ports: tuple[Port, ...], cut: GridCut) -> Iterator[Port]:
