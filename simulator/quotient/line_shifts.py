@@ -85,9 +85,11 @@ class StreamTimes(NamedTuple):
             first_row = number * self.streams.program.height
             parts.extend(_taken(stream, times, column, first_row))
         row, comes, before = np.concatenate(parts, axis=1)
-        order = np.argsort(row, kind="stable")
         later = self.hop * (behind + 1)
-        return OwnWords(row[order], comes[order] + later, before[order] + later)
+        words = OwnWords(row, comes + later, before + later)
+        if (row[1:] >= row[:-1]).all():
+            return words
+        return words.sorted(np.argsort(row, kind="stable"))
 
     def enters(self, column: int) -> Crossings:
         """Return the cycles in which words leave the columns before one of the whole grid."""

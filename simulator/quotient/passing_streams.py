@@ -43,7 +43,10 @@ class PassingStream:
 
     def own(self, column: int, words: int) -> Iterator[tuple[Ints, Ints]]:
         """Yield what a column takes of `words` words: (places in `rows`, numbers of the words)."""
-        kinds, kind = np.unique(self.filters[:, column], axis=0, return_inverse=True)
+        filters = self.filters[:, column]
+        kinds, kind = filters[:1], np.zeros(len(filters), dtype=np.int64)
+        if (filters != kinds).any():
+            kinds, kind = np.unique(filters, axis=0, return_inverse=True)
         for number, (limit, most, start) in enumerate(kinds.tolist()):
             phase = (start + np.arange(words, dtype=np.int64)) % limit
             yield np.flatnonzero(kind.ravel() == number), np.flatnonzero(phase < most)

@@ -76,25 +76,37 @@ def bands_of(program: Program, profile: Profile) -> Program:
 def _attempts(
     program: Program, bands: Program, profile: Profile
 ) -> Iterator[Callable[[], PatternCycles]]:
-    """Yield the ways to the cycles of a program, that with the fewest elements first.
+    """Yield the ways to the cycles of a program.
 
     bands: one of each kind of its bands. A run of these is tried last.
     """
     few = bands.placement.size * LARGEST_SHARE <= program.placement.size
     whole = bands if few else program
     most = whole.placement.size // LARGEST_SHARE
-    cuts = [cut for cut in grid_cuts(bands, MARGINS) if cut.elements <= most]
-    lines = [partial(_by_lines, bands, profile, cut) for cut in cuts]
-    fewest = ATTEMPTS[0].kept
-    columns = [partial(_by_columns, bands, profile)] * (fewest * LARGEST_SHARE <= bands.width)
-    if cuts and cuts[0].elements < fewest * bands.height:
-        yield from (*lines[:1], *columns, *lines[1:])
-    else:
-        yield from (*columns, *lines)
+    yield from _small_grids(bands, profile, most)
     if len(column_pieces(bands)) > 1:
         yield partial(_by_pieces, bands, profile, most)
     if few:
         yield partial(_by_bands, bands, profile)
+
+
+def _small_grids(
+    bands: Program, profile: Profile, most: int
+) -> Iterator[Callable[[], PatternCycles]]:
+    """Yield the ways by lines and by columns.
+
+    A small grid is first if it has fewer elements than four columns, or fewer columns than a narrow
+    grid mostly has. most: elements of a small grid.
+    """
+    cuts = [cut for cut in grid_cuts(bands, MARGINS) if cut.elements <= most]
+    lines = [partial(_by_lines, bands, profile, cut) for cut in cuts]
+    fewest, usual = ATTEMPTS[0].kept, ATTEMPTS[1].kept
+    columns = [partial(_by_columns, bands, profile)] * (fewest * LARGEST_SHARE <= bands.width)
+    less = cuts and cuts[0].elements < fewest * bands.height
+    if less or (cuts and cuts[0].columns.kept.size < usual):
+        yield from (*lines[:1], *columns, *lines[1:])
+    else:
+        yield from (*columns, *lines)
 
 
 def _by_lines(program: Program, profile: Profile, cut: GridCut) -> PatternCycles:
