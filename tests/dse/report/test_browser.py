@@ -10,10 +10,13 @@ import subprocess
 from dataclasses import replace
 
 import pytest
+from cascades import cascade_arch, cascade_workload
 from design_files import run_here
 
 from tilewright.dse.models.evaluator import Outcome
+from tilewright.dse.report.execution_page import page_of, write_execution_page
 from tilewright.dse.report.report import write_report
+from tilewright.simulator.search.grid_mapping import map_on_grid
 
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
 ACTIONS = """
@@ -75,10 +78,15 @@ document.querySelector("#limits button").click();
 seen.again = rows().length;
 
 seen.steps = document.querySelectorAll("#design .step-total").length;
-seen.cut = [...document.querySelectorAll(".waterfalls text")].filter((node) => {
+byId("slice-metric").value = "cycles"; // numbers of seven digits
+byId("slice-metric").dispatchEvent(new Event("change"));
+const texts = ".waterfalls text, .slice text, #parallel text";
+seen.cut = [...document.querySelectorAll(texts)].filter((node) => {
   const box = node.getBBox(), view = node.ownerSVGElement.viewBox.baseVal;
   return box.x < 0 || box.x + box.width > view.width || node.textContent.includes("…");
 }).map((node) => node.textContent);
+seen.values = [...document.querySelectorAll(".slice")].map((figure) =>
+  [...figure.querySelectorAll(".tick")].map((node) => node.textContent));
 byId("log-x").click();
 seen.log = byId("scatter").textContent.includes("log scale");
 seen.ticks = document.querySelectorAll("#scatter line.grid").length;
@@ -130,7 +138,9 @@ def test_charts_are_drawn_and_every_control_works(toy, tmp_path):
     assert seen["hidden"], "the last row is out of sight"
     assert seen["shown"], "the table scrolls to what is selected, the page does not"
     assert seen["steps"] == 2, "a waterfall from the reference to the design"
-    assert seen["cut"] == [], "texts of waterfalls are whole"
+    assert seen["cut"] == [], "texts of waterfalls, slices and parallel axes are whole"
+    assert seen["values"][0][:6] == ["1", "2", "4", "8", "16", "32"]
+    assert seen["values"][2][:2] == ["chain", "tree"], "the ends, in the order of the space"
     assert seen["sorted"]
     assert 0 < seen["within"] < seen["all"] == seen["again"]
     assert seen["faded"] > 0
@@ -190,6 +200,26 @@ def test_nothing_sticks_out_of_a_narrow_window(toy, tmp_path):
     assert letters >= 8
     assert bars > 40
     assert charts < 400, "drawn to the width, not to be scrolled"
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif(BROWSER is None, reason="no browser is installed")
+def test_heat_maps_of_an_execution_are_drawn_anew_in_the_dark(tmp_path):
+    execution = map_on_grid(cascade_arch(2, 2), cascade_workload("two products")).execution
+    page = tmp_path / "execution.html"
+    write_execution_page(page, page_of(execution, "two products"))
+    acts = """<script>
+      const shade = () => [...document.querySelector("canvas").getContext("2d")
+        .getImageData(0, 0, 1, 1).data];
+      const before = shade();
+      byId("theme").click();
+      document.body.append(el("pre", { id: "seen" }, JSON.stringify([before, shade()])));
+    </script>"""
+    page.write_text(page.read_text().replace("</body>", f"{acts}</body>"))
+    document, logged = opened(page)
+    assert not logged
+    light, dark = json.loads(re.search(r'<pre id="seen">(.*?)</pre>', document)[1])
+    assert light != dark
 
 
 @pytest.mark.nightly
