@@ -93,10 +93,10 @@ Written by
 
 ({machine}). A search looks at its limits between its steps. One that does not do so in time is
 interrupted by a thread that watches the clock and the memory (`mapper/searches/limits/watch.py`),
-a tenth beyond the limit; what it found before is the answer then (†). Any search may take 1.1 s,
-and 64 MB beyond what the process has. Seconds are those of a processor, from the call of `search`
-to its return; loading the files is not among them. MB: the largest resident memory of the process,
-of which {base} are there before a search begins.
+a tenth beyond the limit, less what it takes to prove an answer; what it found before is the answer
+then (†). Any search may take 1.1 s, and 64 MB beyond what the process has. Seconds are those of a
+processor, from the call of `search` to its return; loading the files is not among them. MB: the
+largest resident memory of the process, of which {base} are there before a search begins.
 
 Of {timed} searches with a budget {in_time} ended within 25 % of it; of {sized} with a limit of
 memory {in_size} needed at most 25 % more.{misses}
@@ -127,9 +127,9 @@ them, too.
 
 What is left: machine code that works on large arrays is interrupted only when it returns, and
 what it needs at once is there before anybody can look. A first mapping and its proof are waited
-for, which takes some 4 ms for each Einsum: of 1,000 Einsums 1 s to evaluate the architecture for
-each, 1.5 s to see which of them are the same problem, 0.3 s to solve these, 0.9 s to join and score
-the mapping of the whole, 0.3 s to verify it.
+for, which takes some 1 ms for each Einsum: of the time for 1,000 Einsums a quarter to rename what
+the architecture is for the first one, a quarter to see which of them are the same problem and to
+rename the solutions, a third to join and score the mapping of the whole, the rest to verify it.
 """
 MATRIX = """\
 workload:
