@@ -13,6 +13,7 @@ from tilewright.arch.files.source import load_document
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.grid.grid_mapspace import GridChoice
 from tilewright.mapper.workload.workload_loading import load_workload
+from tilewright.simulator.compile.fabric.topology import forget_networks
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.lowering.plan import plan_of, program_of
 from tilewright.simulator.run.machine import Machine
@@ -66,6 +67,7 @@ def small_rows(size: int, grid: int) -> Iterator[tuple[str, ...]]:
         ("executed on numbers", Candidates.execute),
     ):
         candidates = replace(search.candidates)  # without the plans of earlier looks
+        forget_networks()
         seconds = []
         for choice in choices:
             begun = time.process_time()

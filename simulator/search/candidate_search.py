@@ -19,7 +19,6 @@ from tilewright.mapper.searches.budget import UNLIMITED, Budget
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.execution.einsum_execution import EinsumExecution
 from tilewright.simulator.isa.machine_errors import ProgramError, RunStoppedError
-from tilewright.simulator.lowering.cycle_bound import Works
 from tilewright.simulator.lowering.task_cycles import BodyCycles
 from tilewright.simulator.search.candidates.candidate_runs import PART_ON_NUMBERS, CandidateRuns
 from tilewright.simulator.search.candidates.candidates import BoundedFamily, Candidates
@@ -46,8 +45,8 @@ class _ObjectiveBounds(NamedTuple):
     ) -> Values:
         return (self.candidates.least_value(family, reduction, alone),)
 
-    def of_choice(self, choice: GridChoice, works: Works) -> Values:
-        return (self.candidates.bound(choice, works),)
+    def of_choice(self, choice: GridChoice) -> Values:
+        return (self.candidates.bound(choice),)
 
 
 class CandidateSearch:

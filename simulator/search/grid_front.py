@@ -23,7 +23,6 @@ from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.execution.action_counts import predicted_energy, run_energies
 from tilewright.simulator.execution.einsum_execution import EinsumExecution, ExecutionSettings
 from tilewright.simulator.isa.machine_errors import ProgramError, RunStoppedError
-from tilewright.simulator.lowering.cycle_bound import Works, lower_bound
 from tilewright.simulator.lowering.task_cycles import BodyCycles
 from tilewright.simulator.search.candidate_search import ROUNDING
 from tilewright.simulator.search.candidates.candidate_runs import budget_of_runs
@@ -143,9 +142,8 @@ class _FrontBounds:
         latency = self.candidates.least_value(family, reduction, alone)
         return self.values(latency, quick.energy(family, reduction), quick.words(family))
 
-    def of_choice(self, choice: GridChoice, works: Works) -> Values:
-        plan = self.candidates.plan(choice)
-        cycles = lower_bound(plan, self.candidates.quick.profile, works)
+    def of_choice(self, choice: GridChoice) -> Values:
+        plan, cycles = self.candidates.plan(choice), self.candidates.least_cycles(choice)
         energy = predicted_energy(plan.read)
         return self.values(self.latency(cycles), energy, plan.addresses.words)
 

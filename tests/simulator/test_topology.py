@@ -55,14 +55,26 @@ def test_random_programs_one_after_the_other() -> None:
         check(special_case(seed).program)
 
 
-def test_other_words_same_topology(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(topology, "_KEPT", [])
+def test_other_words_same_topology() -> None:
+    topology.forget_networks()
     kinds = [check(chain_reduce(6, words)).compiled.network.kind for words in (4, 9, 300)]
     assert kinds[0] is kinds[1] is kinds[2]
     assert check(chain_reduce(7, 4)).compiled.network.kind is not kinds[0]
-    for stages in range(3, 8):
+
+
+def test_the_networks_used_last_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    topology.forget_networks()
+    first = check(relay(3, 4)).compiled.network.kind
+    monkeypatch.setattr(topology, "MOST_FIFOS", 4 * first.size)
+    assert check(relay(3, 9)).compiled.network.kind is first
+    for stages in (2, 4, 5, 6):
         check(relay(stages, 4))
-    assert len(topology._KEPT) == topology.MOST_KEPT
+        check(relay(3, 4))
+    assert check(relay(3, 4)).compiled.network.kind is first
+    for stages in (2, 4, 5, 6):
+        check(relay(stages, 4))
+    assert sum(network.kind.size for network in topology._KEPT.values()) <= 4 * first.size
+    assert check(relay(3, 4)).compiled.network.kind is not first
 
 
 def test_memo_knows_the_last_objects_by_identity() -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import replace
+from threading import Lock
 from typing import Final
 
 from tilewright.simulator.compile import columns as at
@@ -19,31 +20,48 @@ from tilewright.simulator.program.program import Program
 from tilewright.simulator.program.routes import EdgeInput, EdgeOutput
 
 MOST_FIFOS: Final = 1 << 18
-"""FIFOs of the largest network that is kept for the next program."""
-MOST_KEPT: Final = 4
-_KEPT: Final[list[tuple[Hashable, Profile, FifoNetwork]]] = []
-"""The networks used last, the last one first."""
+"""FIFOs of all networks together that are kept for later programs."""
+_KEPT: Final[dict[Hashable, FifoNetwork]] = {}
+"""Networks by topology and profile, the one used last at the end."""
+_ONE_AT_A_TIME: Final = Lock()
+"""Runs of a search that go on side by side share them."""
 
 
 def network_of(program: Program, layouts: tuple[CodeLayout, ...], profile: Profile) -> FifoNetwork:
     """Return the FIFO network of a program, from an earlier program of the same topology if kept.
 
     Programs that differ only in what their elements compute, or in how many words enter and leave,
-    have one topology; only the capacities of edge ports are then set anew. The last four networks
-    of up to 2^18 FIFOs are kept. Raises ProgramError for routes, queues and edge ports that do not
-    fit together (a route that leads nowhere, a queue without a route), and for too many words of
-    space.
+    have one topology; only the capacities of edge ports are then set anew. The networks used last
+    are kept, of 2^18 FIFOs in all. Raises ProgramError for routes, queues and edge ports that do
+    not fit together (a route that leads nowhere, a queue without a route), and for too many words
+    of space.
     """
-    key = structure(program, layouts)
-    for place, (kept_key, kept_profile, network) in enumerate(_KEPT):
-        if kept_key == key and kept_profile == profile:
-            _KEPT.insert(0, _KEPT.pop(place))
-            return _with_counts(network, program)
+    key = structure(program, layouts), profile
+    with _ONE_AT_A_TIME:
+        kept = _KEPT.pop(key, None)
+        if kept is not None:
+            _KEPT[key] = kept
+    if kept is not None:
+        return _with_counts(kept, program)
     network = compile_network(program, layouts, profile)
     if network.kind.size <= MOST_FIFOS:
-        _KEPT.insert(0, (key, profile, network))
-        del _KEPT[MOST_KEPT:]
+        _keep(key, network)
     return network
+
+
+def forget_networks() -> None:
+    """Forget all networks that are kept, as measurements and tests want it."""
+    with _ONE_AT_A_TIME:
+        _KEPT.clear()
+
+
+def _keep(key: Hashable, network: FifoNetwork) -> None:
+    """Keep a network; the ones used least recently make place for it."""
+    with _ONE_AT_A_TIME:
+        _KEPT[key] = network
+        total = sum(kept.kind.size for kept in _KEPT.values())
+        while total > MOST_FIFOS:
+            total -= _KEPT.pop(next(iter(_KEPT))).kind.size
 
 
 def structure(program: Program, layouts: tuple[CodeLayout, ...]) -> Hashable:

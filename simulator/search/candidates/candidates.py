@@ -92,11 +92,13 @@ class Candidates:
     is_whole: bool = True
     _plans: ValueCache = field(init=False, repr=False, compare=False)
     _codes: ValueCache = field(init=False, repr=False, compare=False)
+    _works: ValueCache = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         kept = max(1, MOST_ELEMENTS // (self.space.grid.columns * self.space.grid.rows))
         object.__setattr__(self, "_plans", ValueCache(min(kept, MOST_PLANS)))
         object.__setattr__(self, "_codes", ValueCache(MOST_PLANS))
+        object.__setattr__(self, "_works", ValueCache(MOST_PLANS))
 
     @staticmethod
     def of(
@@ -194,15 +196,21 @@ class Candidates:
         codes: dict[Role, ElementCode] = self._codes.of(choice.family, dict)
         return replace(plan, codes=codes)
 
-    def bound(self, choice: GridChoice, works: Works | None = None) -> float:
+    def least_cycles(self, choice: GridChoice) -> int:
+        """Return the lower bound of a choice's cycles, by its plan.
+
+        The work of elements is counted once for all members of a family. Raises InfeasibleMapping
+        if the choice has no plan.
+        """
+        works: Works = self._works.of(choice.family, dict)
+        return lower_bound(self.plan(choice), self.quick.profile, works)
+
+    def bound(self, choice: GridChoice) -> float:
         """Return the lower bound of a choice's objective value, by its plan.
 
-        `works`: cycles of elements' work, a cache shared with the other members of its family.
         Raises InfeasibleMapping if the choice has no plan.
         """
-        plan = self.plan(choice)
-        energy = 0.0 if self.objective == "latency" else predicted_energy(plan.read)
-        return self.value_of(lower_bound(plan, self.quick.profile, works), energy)
+        return self.value_of(self.least_cycles(choice), self.energy(choice))
 
     def alone(self, family: GridFamily) -> BodyCycles | None:
         """Return the cycles of an element of a family without sums and sends, by a plan.

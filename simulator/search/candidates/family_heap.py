@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from tilewright.mapper.grid.grid_mapspace import GridChoice, GridFamily
-from tilewright.simulator.lowering.cycle_bound import Works
 from tilewright.simulator.lowering.task_cycles import BodyCycles
 from tilewright.simulator.search.candidates.candidates import Candidates
 
@@ -33,10 +32,9 @@ class MetricBounds(Protocol):
         """
         ...
 
-    def of_choice(self, choice: GridChoice, works: Works) -> Values:
+    def of_choice(self, choice: GridChoice) -> Values:
         """Return values that a choice does not go below, by its plan.
 
-        `works`: cycles of elements' work, a cache shared with the other members of its family.
         Raises InfeasibleMapping or ProgramError if the choice has no plan.
         """
         ...
@@ -78,7 +76,6 @@ class FamilyHeap:
         self.candidates, self.metrics = candidates, metrics
         self.entries = [HeapEntry(b, (n, -1), family) for n, (b, family) in enumerate(families)]
         heapq.heapify(self.entries)
-        self._works: dict[int, Works] = {}
         self._alone: dict[int, BodyCycles | None] = {}
 
     def __len__(self) -> int:
@@ -135,8 +132,7 @@ class FamilyHeap:
         """
         if entry.is_planned:
             return entry
-        works = self._works.setdefault(entry.order[0], {})
-        bounds = self.metrics.of_choice(choice, works)
+        bounds = self.metrics.of_choice(choice)
         return replace(entry, bounds=_greater(bounds, entry), is_planned=True)
 
     def _by_work(self, entry: HeapEntry) -> HeapEntry:

@@ -10,7 +10,6 @@ from tilewright.mapper.grid.grid_mapspace import GridChoice, GridFamily, GridMap
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings
 from tilewright.simulator.isa.machine_errors import ProgramError
-from tilewright.simulator.lowering.cycle_bound import Works
 from tilewright.simulator.lowering.task_cycles import BodyCycles
 from tilewright.simulator.search.candidates.candidates import Candidates
 from tilewright.simulator.search.candidates.family_heap import FamilyHeap, HeapEntry, Values
@@ -28,9 +27,9 @@ class LatencyAndWords:
         words = float(self.candidates.quick.words(family))
         return self.candidates.least_value(family, reduction, alone), words
 
-    def of_choice(self, choice: GridChoice, works: Works) -> Values:
+    def of_choice(self, choice: GridChoice) -> Values:
         words = float(self.candidates.plan(choice).addresses.words)
-        return self.candidates.bound(choice, works), words
+        return self.candidates.bound(choice), words
 
 
 @pytest.fixture
