@@ -21,7 +21,8 @@ function drawScatter() {
   svg.replaceChildren();
   svg.setAttribute("viewBox", `0 0 ${SIZE.width} ${SIZE.height}`);
   if (!shown.length) return svg.append(el("text", { x: 40, y: 60 }, "No design has metrics."));
-  const values = names.map((name) => shown.map((trial) => axisValue(trial, name)));
+  const framed = byId("near").checked ? shown.filter((trial) => currentFront.has(trial.n) || trial.n === DATA.reference) : shown;
+  const values = names.map((name) => (framed.length > 1 ? framed : shown).map((trial) => axisValue(trial, name)));
   const [xFactor, xTitle] = axisTitle(names[0], values[0]);
   const [yFactor, yTitle] = axisTitle(names[1], values[1]);
   const x = makeScale(values[0].map((value) => value * xFactor), SIZE.left, SIZE.width - SIZE.right, askedLog("x"));
@@ -32,11 +33,15 @@ function drawScatter() {
   svg.append(...gridLines(x, y), ...axisTitles(x, y, xTitle, yTitle), ...limits(names, x, y, [xFactor, yFactor]));
   const line = frontLine(names, shown, at);
   if (line) svg.append(line);
+  const inside = ([px, py]) => px > SIZE.left - 1 && px < SIZE.width - SIZE.right + 1 && py > SIZE.top - 1 && py < SIZE.height - SIZE.bottom + 1;
+  const drawn = shown.filter((trial) => inside(at(trial)));
+  const beyond = shown.length - drawn.length;
+  if (beyond) svg.append(el("text", { x: SIZE.width - SIZE.right, y: 14, "text-anchor": "end" }, `${beyond} ${beyond === 1 ? "design lies" : "designs lie"} beyond`));
   const order = { violates: 0, plain: 1, front: 2, reference: 3 };
-  const ranked = [...shown].sort((a, b) => order[kindOf(a)] - order[kindOf(b)]);
+  const ranked = [...drawn].sort((a, b) => order[kindOf(a)] - order[kindOf(b)]);
   svg.append(...ranked.map((trial) => mark(trial, at(trial), names)));
   const chosen = TRIALS.get(selected);
-  if (chosen && shown.includes(chosen)) {
+  if (chosen && drawn.includes(chosen)) {
     const [cx, cy] = at(chosen);
     svg.append(el("circle", { class: "ring", cx, cy, r: 10 }));
   }

@@ -45,6 +45,7 @@ function setUpAxes() {
     byId(id).addEventListener("change", () => { delete byId(`log-${"xy"[index]}`).dataset.asked; drawScatter(); });
   });
   for (const box of [byId("log-x"), byId("log-y")]) box.addEventListener("change", () => { box.dataset.asked = "yes"; drawScatter(); });
+  byId("near").addEventListener("change", drawScatter);
   byId("scatter").addEventListener("keydown", (event) => {
     const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key], front = DATA.front.filter((n) => currentFront.has(n));
     if (!step || !front.length) return;

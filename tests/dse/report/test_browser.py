@@ -73,6 +73,12 @@ byId("axis-y").dispatchEvent(new Event("change"));
 seen.address = location.hash;
 byId("status").value = "";
 byId("status").dispatchEvent(new Event("change"));
+const dots = () => document.querySelectorAll("#scatter .p").length;
+const everywhere = dots();
+byId("near").click();
+const beyond = Number(/(\\d+) designs? lies? beyond/.exec(byId("scatter").textContent)[1]);
+seen.near = [everywhere, dots(), beyond];
+byId("near").click();
 seen.csv = csvText().split("\\n").slice(0, 2);
 document.querySelector("#limits button").click();
 seen.again = rows().length;
@@ -145,6 +151,8 @@ def test_charts_are_drawn_and_every_control_works(toy, tmp_path):
     assert 0 < seen["within"] < seen["all"] == seen["again"]
     assert seen["faded"] > 0
     assert "beaten by none" in seen["count"]
+    everywhere, near, beyond = seen["near"]
+    assert 0 < near < everywhere == near + beyond
     assert seen["csv"][0].startswith("trial,status,energy,cycles")
     assert float(seen["csv"][1].split(",")[2]) > 0
     assert seen["log"]
