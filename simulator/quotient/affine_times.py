@@ -138,7 +138,7 @@ def _units_of_longer(
     """Return, for each unit of the small grid, the number of the same unit in a longer grid."""
     wanted = small.places.copy()
     for axis, (lines, more) in enumerate(zip(cut.axes, longer_cut.axes, strict=True)):
-        wanted[:, axis] = np.searchsorted(more.kept, lines.kept[wanted[:, axis]])
+        wanted[:, axis] = np.searchsorted(more.numbers, lines.numbers[wanted[:, axis]])
     return matching(longer.places, wanted)
 
 
@@ -150,7 +150,7 @@ def _slopes(small: SmallTimes, cut: GridCut, now: Ints) -> Ints:
     """
     slope = np.zeros((now.shape[0], 2, 3), dtype=np.int64)
     for axis, lines in enumerate(cut.axes):
-        period = np.zeros(lines.kept.size, dtype=np.int64)
+        period = np.zeros(lines.numbers.size, dtype=np.int64)
         for block in lines.blocks:
             period[block.start : block.start + block.period] = block.period
         units = np.flatnonzero(period[small.places[:, axis]])
@@ -170,7 +170,7 @@ def _periods(lines: LineCut, *, far: bool) -> Ints:
 
     0 for lines outside of blocks. far: whether the lines stand for the last periods of each block.
     """
-    periods = np.zeros(lines.kept.size, dtype=np.int64)
+    periods = np.zeros(lines.numbers.size, dtype=np.int64)
     for block in lines.blocks:
         inside = periods[block.start : block.start + KEPT_PERIODS * block.period]
         inside[:] = np.arange(inside.size) // block.period
@@ -192,4 +192,4 @@ def checked_lines(lines: LineCut, *, far: bool) -> Iterator[int]:
             left_out.update(range(block.start - 1, block.start + block.period))
         else:
             left_out.update(range(end - block.period, end + 1))
-    yield from (line for line in range(lines.kept.size) if line not in left_out)
+    yield from (line for line in range(lines.numbers.size) if line not in left_out)

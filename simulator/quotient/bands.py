@@ -75,8 +75,8 @@ def _join(joined: Bools, first: int, end: int, *, before: bool, behind: bool) ->
 def _has_ports(program: Program, sides: str) -> tuple[bool, bool]:
     """Return whether there are border ports at the first and at the last line of an axis."""
     inputs, outputs = program.edge_inputs, program.edge_outputs
-    found = {*(port.side for port in inputs), *(port.side for port in outputs)}
-    return sides[0] in found, sides[1] in found
+    used = {*(port.side for port in inputs), *(port.side for port in outputs)}
+    return sides[0] in used, sides[1] in used
 
 
 def _equal_lines(digests: Digests, joined: Bools, ports: tuple[bool, bool]) -> Ints:

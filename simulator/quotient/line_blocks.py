@@ -48,11 +48,11 @@ class LineBlock:
 class LineCut:
     """The rows (or columns) that a small grid keeps of a large one.
 
-    `kept`: (lines of the small grid,) their numbers in the large grid, ascending. `blocks`: the
+    `numbers`: (lines of the small grid,) their numbers in the large grid, ascending. `blocks`: the
     stretches that repeat, in order; at least two other lines lie between two of them.
     """
 
-    kept: Ints
+    numbers: Ints
     blocks: tuple[LineBlock, ...]
 
     def lengthened(self, times: int) -> LineCut:
@@ -61,18 +61,18 @@ class LineCut:
         `times` counts periods in the large grid. All other blocks keep three periods.
         """
         added = [
-            self.kept[b.start + KEPT_PERIODS * b.period - 1] + 1 + np.arange(b.period)
+            self.numbers[b.start + KEPT_PERIODS * b.period - 1] + 1 + np.arange(b.period)
             for b in self.blocks
             if b.times == times
         ]
-        return LineCut(np.sort(np.concatenate([self.kept, *added])), self.blocks)
+        return LineCut(np.sort(np.concatenate([self.numbers, *added])), self.blocks)
 
     def copied(self, times: int) -> Ints:
         """Return for each line that `lengthened(times)` keeps the equal line that this cut keeps.
 
         The result has the numbers of lines in the small grid of this cut.
         """
-        lines = np.arange(self.kept.size)
+        lines = np.arange(self.numbers.size)
         for block in reversed([b for b in self.blocks if b.times == times]):
             end = block.start + KEPT_PERIODS * block.period
             lines = np.insert(lines, end, lines[end - block.period : end])
@@ -121,9 +121,9 @@ def _stretches(number: Ints, margin: int) -> Iterator[tuple[int, int, int, int]]
         changes = np.flatnonzero(equal[1:] != equal[:-1])
         for first, last in zip(changes[::2].tolist(), changes[1::2].tolist(), strict=True):
             length = last - first + period
-            kept = (2 * margin + KEPT_PERIODS) * period + length % period
-            if length >= 2 * kept:
-                yield length - kept, first, last + period, period
+            remaining = (2 * margin + KEPT_PERIODS) * period + length % period
+            if length >= 2 * remaining:
+                yield length - remaining, first, last + period, period
 
 
 def line_digests(program: Program) -> tuple[Digests, Digests]:

@@ -30,10 +30,10 @@ from tilewright.simulator.quotient.pieces.piece_cycles import PieceRun
 
 
 class Attempt(NamedTuple):
-    """Say from which column on streams are to pass, and how many columns are kept in the west."""
+    """Say from which column on streams pass, and how many columns run in the west at least."""
 
     first: int
-    kept: int
+    columns: int
 
 
 ATTEMPTS: Final = (Attempt(1, 4), Attempt(2, 12), Attempt(4, 32), Attempt(4, 48))
@@ -49,7 +49,7 @@ TOO_FEW: Final = "too few columns do the same"
 WAIT: Final = "words of a stream along the rows wait"
 
 
-class OwnWords(NamedTuple):
+class TakenWords(NamedTuple):
     """The words of passing streams that a column takes, by stream, row and number.
 
     `row`: of the element, those of the streams behind each other. `comes`: cycle in which the
@@ -62,9 +62,9 @@ class OwnWords(NamedTuple):
     comes: Ints
     before: Ints
 
-    def sorted(self, order: Ints) -> OwnWords:
+    def sorted(self, order: Ints) -> TakenWords:
         """Return the words in another order."""
-        return OwnWords(*(values[order] for values in self))
+        return TakenWords(*(values[order] for values in self))
 
 
 class StreamTimes(NamedTuple):
@@ -77,16 +77,16 @@ class StreamTimes(NamedTuple):
     times: tuple[Ints, ...]
     hop: int
 
-    def own(self, column: int, behind: int) -> OwnWords:
+    def taken(self, column: int, behind: int) -> TakenWords:
         """Return what a column takes, if it stands `behind` columns behind the first one."""
         parts = [np.zeros((3, 0), dtype=np.int64)]
         passing = enumerate(zip(self.streams.streams, self.times, strict=True))
         for number, (stream, times) in passing:
             first_row = number * self.streams.program.height
-            parts.extend(_taken(stream, times, column, first_row))
+            parts.extend(_words_of(stream, times, column, first_row))
         row, comes, before = np.concatenate(parts, axis=1)
         later = self.hop * (behind + 1)
-        words = OwnWords(row, comes + later, before + later)
+        words = TakenWords(row, comes + later, before + later)
         if (row[1:] >= row[:-1]).all():
             return words
         return words.sorted(np.argsort(row, kind="stable"))
@@ -101,13 +101,13 @@ class StreamTimes(NamedTuple):
         }
 
 
-def _taken(stream: PassingStream, times: Ints, column: int, first_row: int) -> Iterator[Ints]:
+def _words_of(stream: PassingStream, times: Ints, column: int, first_row: int) -> Iterator[Ints]:
     """Yield (3, words) of what a column takes of a stream, by rows with the same filter.
 
     The first router sends them in the cycles `times` (rows, words). Columns: the row plus
-    `first_row`, and two cycles as of `OwnWords`.
+    `first_row`, and two cycles as of `TakenWords`.
     """
-    for rows, words in stream.own(column, times.shape[1]):
+    for rows, words in stream.taken(column, times.shape[1]):
         comes = times[np.ix_(rows, words)]
         earlier = times[np.ix_(rows, np.maximum(words - 1, 0))]
         alone = stream.alone[rows, column, None] == 1
@@ -116,7 +116,7 @@ def _taken(stream: PassingStream, times: Ints, column: int, first_row: int) -> I
 
 
 @dataclass(slots=True)
-class KeptColumn:
+class Representative:
     """A column of the narrow grid, and those of the whole one that do the same later.
 
     `place`: in the narrow grid. `words`: what it takes there, in the order of the cycles. `order`:
@@ -127,28 +127,28 @@ class KeptColumn:
     """
 
     place: int
-    words: OwnWords
+    words: TakenWords
     order: Ints
     free: Ints
     pauses: Ints
     delays: list[int] = field(default_factory=list)
 
     @staticmethod
-    def of(place: int, found: OwnWords) -> KeptColumn:
+    def of(place: int, taken: TakenWords) -> Representative:
         """Return a column of the narrow grid by what it takes there."""
-        order = np.argsort(found.comes, kind="stable")
-        words = found.sorted(order)
+        order = np.argsort(taken.comes, kind="stable")
+        words = taken.sorted(order)
         free = np.minimum.accumulate(words.before[::-1])[::-1]
-        return KeptColumn(place, words, order, free, np.zeros(order.size, dtype=np.int64))
+        return Representative(place, words, order, free, np.zeros(order.size, dtype=np.int64))
 
-    def stands_for(self, found: OwnWords) -> bool:
+    def stands_for(self, taken: TakenWords) -> bool:
         """Return whether another column does the same later, if this one rests at the pauses.
 
-        found: what the other column takes in the whole grid. Then it is noted.
+        taken: what the other column takes in the whole grid. Then it is noted.
         """
-        mine, others = self.words, found
-        if found.row.size == self.order.size:
-            others = found.sorted(self.order)
+        mine, others = self.words, taken
+        if taken.row.size == self.order.size:
+            others = taken.sorted(self.order)
         gaps = mine.comes - mine.before, others.comes - others.before
         if not (np.array_equal(mine.row, others.row) and np.array_equal(gaps[0], gaps[1])):
             return False
@@ -175,10 +175,10 @@ def cycles_by_columns(program: Program, profile: Profile) -> tuple[int, int]:
     """
     reason = TOO_FEW
     attempts: tuple[Attempt, ...] = ATTEMPTS
-    while attempts and attempts[0].kept * LARGEST_SHARE <= program.width:
-        (first, kept), *others = attempts
+    while attempts and attempts[0].columns * LARGEST_SHARE <= program.width:
+        (first, count), *others = attempts
         try:
-            return _by_columns(passing_streams(program, first), kept, profile)
+            return _by_columns(passing_streams(program, first), count, profile)
         except NotCovered as missing:
             reason = missing.reason
         attempts = tuple(others)
@@ -187,14 +187,14 @@ def cycles_by_columns(program: Program, profile: Profile) -> tuple[int, int]:
     raise NotCovered(reason)
 
 
-def _by_columns(streams: PassingStreams, kept: int, profile: Profile) -> tuple[int, int]:
+def _by_columns(streams: PassingStreams, count: int, profile: Profile) -> tuple[int, int]:
     if profile.router_buffer_words < 2 or profile.filter_counter_inclusive:
         raise NotCovered("routers of another kind")
     west = NarrowRun(streams, np.arange(streams.first), profile)
     west.step_to_end()
     begun = tuple(west.passed(stream) for stream in streams.streams)
     times = StreamTimes(streams, begun, profile.hop_cycles)
-    numbers, columns, alone = _kept_columns(times, kept)
+    numbers, columns, alone = _representatives(times, count)
     run = NarrowRun(streams, numbers, profile)
     _check_rests(run, columns)
     run.step_to_end()
@@ -203,7 +203,9 @@ def _by_columns(streams: PassingStreams, kept: int, profile: Profile) -> tuple[i
     return max(_end(run, streams.first, columns), *ends, 0), numbers.size + len(alone)
 
 
-def _kept_columns(times: StreamTimes, count: int) -> tuple[Ints, list[KeptColumn], list[int]]:
+def _representatives(
+    times: StreamTimes, count: int
+) -> tuple[Ints, list[Representative], list[int]]:
     """Choose the columns of the narrow grid: `count` in the west, and those that differ from them.
 
     Return their numbers in the whole grid, those that stand for others, and the numbers of columns
@@ -212,18 +214,18 @@ def _kept_columns(times: StreamTimes, count: int) -> tuple[Ints, list[KeptColumn
     streams = times.streams
     width, first = streams.program.width, streams.first
     numbers, columns, alone = list(range(first)), [], []
-    of_kind: dict[int, KeptColumn] = {}
+    of_kind: dict[int, Representative] = {}
     for column in range(first, width):
         kind = int(streams.alike[column])
-        found = times.own(column, column - first)
-        if column >= count and kind in of_kind and of_kind[kind].stands_for(found):
+        taken = times.taken(column, column - first)
+        if column >= count and kind in of_kind and of_kind[kind].stands_for(taken):
             continue
         place = len(numbers)
-        kept = KeptColumn.of(place, times.own(column, place - first))
-        if column < width - 1 and kept.stands_for(found):
+        representative = Representative.of(place, times.taken(column, place - first))
+        if column < width - 1 and representative.stands_for(taken):
             numbers.append(column)
-            columns.append(kept)
-            of_kind[kind] = kept
+            columns.append(representative)
+            of_kind[kind] = representative
         else:
             alone.append(column)
         if len(alone) > MOST_ALONE or (len(numbers) + len(alone)) * LARGEST_SHARE > width:
@@ -246,7 +248,7 @@ def _end_of_column(times: StreamTimes, column: int, profile: Profile) -> int:
     return run.cycles
 
 
-def _check_rests(run: NarrowRun, columns: list[KeptColumn]) -> None:
+def _check_rests(run: NarrowRun, columns: list[Representative]) -> None:
     """Step a run to each cycle at which a column must rest. Raises NotCovered if it does not."""
     for cycle, place in sorted(_rests(columns)):
         run.step_to(cycle)
@@ -264,12 +266,12 @@ def _check_passed(run: NarrowRun, times: StreamTimes, columns: int) -> None:
             raise NotCovered(WAIT)
 
 
-def _rests(columns: list[KeptColumn]) -> Iterator[tuple[int, int]]:
+def _rests(columns: list[Representative]) -> Iterator[tuple[int, int]]:
     for column in columns:
         yield from ((cycle, column.place) for cycle in column.rests.tolist())
 
 
-def _end(run: NarrowRun, first: int, columns: list[KeptColumn]) -> int:
+def _end(run: NarrowRun, first: int, columns: list[Representative]) -> int:
     """Return the cycles of the whole grid after the run of the narrow one."""
     store, ends = run.store, run.ends()
     if ends.max() != max(store[at.S_END], run.last_outside):

@@ -113,10 +113,10 @@ class NarrowRun:
     border streams slower than a word a cycle.
     """
 
-    def __init__(self, streams: PassingStreams, kept: Ints, profile: Profile) -> None:
-        """Prepare the run of the columns `kept`, as of `PassingStreams.narrow`."""
+    def __init__(self, streams: PassingStreams, columns: Ints, profile: Profile) -> None:
+        """Prepare the run of the columns `columns`, as of `PassingStreams.narrow`."""
         self.streams, self.hop_cycles = streams, profile.hop_cycles
-        self.program = streams.narrow(kept)
+        self.program = streams.narrow(columns)
         try:
             self.compiled = Machine(self.program, profile).compiled
         except ProgramError as error:
@@ -178,18 +178,18 @@ class NarrowRun:
         """
         parts, store = self.compiled.parts, self.store
         element = parts.element.view(store)[place :: self.program.width]
-        fifo = parts.fifo.view(store)[self._own_fifos(place)]
+        fifo = parts.fifo.view(store)[self._rest_of(place)]
         when = np.concatenate([element[:, at.A_WHEN], fifo[:, at.A_WHEN]])
         return bool((when < store[at.S_CYCLE]).all())
 
-    def _own_fifos(self, place: int) -> Ints:
+    def _rest_of(self, place: int) -> Ints:
         """Return the FIFOs of a column without the routers of passing streams, and what follows."""
         network, program = self.compiled.network, self.program
         names = {stream.color for stream in self.streams.streams}
         passing = np.array([c.id for c in program.colors if c.name in names], dtype=np.int64)
         routers = (network.kind == ROUTER) & np.isin(network.fifo[:, at.F_COLOR], passing)
-        own = (network.element % program.width == place) & ~routers & (network.kind != EDGE_OUT)
-        return np.flatnonzero(own)
+        rest = (network.element % program.width == place) & ~routers & (network.kind != EDGE_OUT)
+        return np.flatnonzero(rest)
 
     def ends(self) -> Ints:
         """Return (columns,) the last cycle of each: of its tasks, operations, and words outside.

@@ -41,7 +41,7 @@ class PassingStream:
     words: int
     dtype: str
 
-    def own(self, column: int, words: int) -> Iterator[tuple[Ints, Ints]]:
+    def taken(self, column: int, words: int) -> Iterator[tuple[Ints, Ints]]:
         """Yield what a column takes of `words` words: (places in `rows`, numbers of the words)."""
         filters = self.filters[:, column]
         kinds, kind = filters[:1], np.zeros(len(filters), dtype=np.int64)
@@ -64,13 +64,13 @@ class PassingStreams:
     streams: tuple[PassingStream, ...]
     alike: Ints
 
-    def narrow(self, kept: Ints) -> Program:
+    def narrow(self, columns: Ints) -> Program:
         """Return the program on some columns alone; what passes leaves it in the east.
 
-        kept: (columns,) ascending, without the last one of the grid.
+        columns: (columns,) ascending, without the last one of the grid.
         """
         rows = LineCut(np.arange(self.program.height), ())
-        small = shrink(self.program, GridCut(rows, LineCut(kept, ())))
+        small = shrink(self.program, GridCut(rows, LineCut(columns, ())))
         exits = tuple(port for stream in self.streams for port in self.exits(stream))
         return replace(small, edge_outputs=(*small.edge_outputs, *exits))
 
@@ -170,10 +170,12 @@ def _filter(route: Route) -> tuple[int, int, int]:
         return NOTHING
     if only is None:
         return ALL
-    known = isinstance(only, CounterFilter) and not only.is_sparse
-    if isinstance(only, CounterFilter) and known:
-        known = only.count_data and not only.filter_control
-        known &= 0 < only.most <= only.limit and 0 <= only.start < only.limit
-        if known:
-            return only.limit, only.most, only.start
+    if isinstance(only, CounterFilter) and _counts_data(only):
+        return only.limit, only.most, only.start
     raise NotCovered("a filter counts in another way")
+
+
+def _counts_data(counter: CounterFilter) -> bool:
+    """Return whether a filter lets the first `most` of every `limit` data words pass."""
+    steady = counter.count_data and not counter.filter_control and not counter.is_sparse
+    return steady and 0 < counter.most <= counter.limit and 0 <= counter.start < counter.limit

@@ -100,10 +100,10 @@ def _small_grids(
     """
     cuts = [cut for cut in grid_cuts(bands, MARGINS) if cut.elements <= most]
     lines = [partial(_by_lines, bands, profile, cut) for cut in cuts]
-    fewest, usual = ATTEMPTS[0].kept, ATTEMPTS[1].kept
+    fewest, usual = ATTEMPTS[0].columns, ATTEMPTS[1].columns
     columns = [partial(_by_columns, bands, profile)] * (fewest * LARGEST_SHARE <= bands.width)
     less = cuts and cuts[0].elements < fewest * bands.height
-    if less or (cuts and cuts[0].columns.kept.size < usual):
+    if less or (cuts and cuts[0].columns.numbers.size < usual):
         yield from (*lines[:1], *columns, *lines[1:])
     else:
         yield from (*columns, *lines)

@@ -66,7 +66,7 @@ def _solved_at(guess: AffineTimes, corner: Corner) -> Times:
     graph, places = guess.small.timed.graph, guess.small.places
     checked = np.ones(places.shape[0], dtype=bool)
     for axis, lines in enumerate(guess.cut.axes):
-        whole = np.zeros(lines.kept.size, dtype=bool)
+        whole = np.zeros(lines.numbers.size, dtype=bool)
         whole[list(checked_lines(lines, far=corner.far[axis]))] = True
         checked &= whole[places[:, axis]]
     units = np.flatnonzero(checked)
@@ -139,7 +139,7 @@ def _middle(guess: AffineTimes) -> Bools:
     """Return (units, 2 axes): whether a unit stands for several periods of a block."""
     middle = np.zeros((guess.small.places.shape[0], 2), dtype=bool)
     for axis, lines in enumerate(guess.cut.axes):
-        repeated = np.zeros(lines.kept.size, dtype=bool)
+        repeated = np.zeros(lines.numbers.size, dtype=bool)
         for block in lines.blocks:
             begin = block.start + block.period
             repeated[begin : begin + block.period] = block.times > KEPT_PERIODS
@@ -310,13 +310,13 @@ class _Spans(NamedTuple):
     last: Ints
 
 
-def _order(left: _Spans, right: _Spans) -> Ints:
-    """Return -1 where the left range ends before the right one begins, 1 for the reverse.
+def _order(spans: _Spans, others: _Spans) -> Ints:
+    """Return -1 where a range ends before the other one begins, 1 for the reverse.
 
     0 where they overlap.
     """
-    behind = np.where(right.last < left.first, 1, 0)
-    return np.where(left.last < right.first, -1, behind)
+    behind = np.where(others.last < spans.first, 1, 0)
+    return np.where(spans.last < others.first, -1, behind)
 
 
 def _settled(orders: Sequence[Ints]) -> Bools:

@@ -41,7 +41,7 @@ class GridCut:
     @property
     def elements(self) -> int:
         """Elements of the small grid."""
-        return self.rows.kept.size * self.columns.kept.size
+        return self.rows.numbers.size * self.columns.numbers.size
 
     def lengthened(self, times: int) -> GridCut:
         """Return a cut that keeps four periods of each block with `times` periods.
@@ -71,7 +71,7 @@ def shrink(program: Program, cut: GridCut) -> Program:
 
     Routes and border ports lose the positions that are not kept; those without any left go.
     """
-    rows, columns = cut.rows.kept, cut.columns.kept
+    rows, columns = cut.rows.numbers, cut.columns.numbers
     if (rows.size, columns.size) == program.placement.shape:
         return program
     return replace(
@@ -92,25 +92,27 @@ def _routes(routes: tuple[Route, ...], cut: GridCut) -> Iterator[Route]:
         dtype=np.int64,
     ).reshape(-1, 4)
     ends = np.empty_like(bounds)
-    ends[:, :2] = np.searchsorted(cut.rows.kept, bounds[:, :2])
-    ends[:, 2:] = np.searchsorted(cut.columns.kept, bounds[:, 2:])
-    left = np.flatnonzero((ends[:, 0] < ends[:, 1]) & (ends[:, 2] < ends[:, 3]))
-    for number, (top, bottom, west, east) in zip(left.tolist(), ends[left].tolist(), strict=True):
+    ends[:, :2] = np.searchsorted(cut.rows.numbers, bounds[:, :2])
+    ends[:, 2:] = np.searchsorted(cut.columns.numbers, bounds[:, 2:])
+    inside = np.flatnonzero((ends[:, 0] < ends[:, 1]) & (ends[:, 2] < ends[:, 3]))
+    for number, (top, bottom, west, east) in zip(
+        inside.tolist(), ends[inside].tolist(), strict=True
+    ):
         area, route = Area(top, west, bottom - top, east - west), routes[number]
         yield route if route.area == area else replace(route, area=area)
 
 
 def _ports(ports: tuple[Port, ...], cut: GridCut) -> Iterator[Port]:
     for port in ports:
-        kept = (cut.columns if port.side in "NS" else cut.rows).kept
-        first, end = np.searchsorted(kept, (port.first, port.first + port.positions)).tolist()
+        numbers = (cut.columns if port.side in "NS" else cut.rows).numbers
+        first, end = np.searchsorted(numbers, (port.first, port.first + port.positions)).tolist()
         if end > first:
             yield replace(port, first=first, positions=end - first)
 
 
 def canonical_lines(cut: LineCut) -> Ints:
     """Return for each line of the small grid the equal line in the first period of its block."""
-    lines = np.arange(cut.kept.size, dtype=np.int64)
+    lines = np.arange(cut.numbers.size, dtype=np.int64)
     for block in cut.blocks:
         inside = lines[block.start : block.start + KEPT_PERIODS * block.period]
         inside[:] = block.start + np.arange(inside.size) % block.period

@@ -164,9 +164,9 @@ def check_units(program: Program, cut: GridCut, guess: AffineTimes) -> None:
 def place_of_lines(count: int, lines) -> tuple[np.ndarray, np.ndarray]:
     """Return for each line of the whole grid its line in the small one, and its period."""
     small, period = np.full(count, -1), np.zeros(count, dtype=np.int64)
-    small[lines.kept] = np.arange(lines.kept.size)
+    small[lines.numbers] = np.arange(lines.numbers.size)
     for block in lines.blocks:
-        first = lines.kept[block.start]
+        first = lines.numbers[block.start]
         for number in range(block.times * block.period):
             small[first + number] = block.start + number % block.period
             period[first + number] = number // block.period

@@ -23,7 +23,7 @@ def digests(text: str) -> np.ndarray:
 
 def kept(text: str, margin: int) -> tuple[str, tuple[LineBlock, ...]]:
     cut = cut_lines(digests(text), margin)
-    return "".join(text[line] for line in cut.kept), cut.blocks
+    return "".join(text[line] for line in cut.numbers), cut.blocks
 
 
 def test_equal_lines_are_kept_three_times_with_margins() -> None:
@@ -36,10 +36,10 @@ def test_a_longer_cut_copies_lines_that_are_equal() -> None:
     text = "f" + 11 * "oe" + "xx" + 11 * "uv" + "l"
     cut = cut_lines(digests(text), 1)
     longer = cut.lengthened(9)
-    assert longer.kept.size == cut.kept.size + 4
-    copies = cut.kept[cut.copied(9)]
-    assert [text[line] for line in copies] == [text[line] for line in longer.kept]
-    assert cut.copied(10).tolist() == list(range(cut.kept.size))
+    assert longer.numbers.size == cut.numbers.size + 4
+    copies = cut.numbers[cut.copied(9)]
+    assert [text[line] for line in copies] == [text[line] for line in longer.numbers]
+    assert cut.copied(10).tolist() == list(range(cut.numbers.size))
 
 
 def test_lines_that_alternate_and_what_is_left_over() -> None:
@@ -69,19 +69,19 @@ def test_what_is_kept_has_the_lines_of_its_blocks(text: str, margin: int) -> Non
     lines, end = [], 0
     for block in cut.blocks:
         first = block.start + block.period
-        lines += list(cut.kept[end:first])
-        begin = int(cut.kept[block.start])
+        lines += list(cut.numbers[end:first])
+        begin = int(cut.numbers[block.start])
         lines += range(begin + block.period, begin + block.times * block.period)
         end = block.start + KEPT_PERIODS * block.period
         piece = text[begin - margin * block.period :][: (block.times + 2 * margin) * block.period]
         assert piece[block.period :] == piece[: -block.period]
-    assert [*lines, *cut.kept[end:]] == list(range(len(text)))
+    assert [*lines, *cut.numbers[end:]] == list(range(len(text)))
 
 
 def test_a_longer_grid_has_a_period_more_of_some_blocks() -> None:
     cut = cut_lines(digests("a" * 12 + "x" + "ab" * 10), 1)
-    assert list(cut.lengthened(10).kept) == sorted({*cut.kept, 4})
-    assert list(cut.lengthened(8).kept) == sorted({*cut.kept, 21, 22})
+    assert list(cut.lengthened(10).numbers) == sorted({*cut.numbers, 4})
+    assert list(cut.lengthened(8).numbers) == sorted({*cut.numbers, 21, 22})
 
 
 def test_lines_differ_in_codes_routes_and_ports() -> None:

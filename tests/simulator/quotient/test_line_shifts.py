@@ -7,20 +7,20 @@ from line_programs import line_program
 from tilewright.simulator.fast.no_certificate import NotCovered
 from tilewright.simulator.profiles.profile import load_profile
 from tilewright.simulator.quotient import line_shifts
-from tilewright.simulator.quotient.line_shifts import KeptColumn, OwnWords, cycles_by_columns
+from tilewright.simulator.quotient.line_shifts import Representative, TakenWords, cycles_by_columns
 from tilewright.simulator.quotient.pattern_cycles import pattern_cycles
 from tilewright.simulator.run.machine import Machine
 from tilewright.simulator.text.parsing import parse_program
 
 
-def words(*comes: int, gap: int = 1, row: tuple[int, ...] = ()) -> OwnWords:
+def words(*comes: int, gap: int = 1, row: tuple[int, ...] = ()) -> TakenWords:
     numbers = np.array(comes, dtype=np.int64)
     rows = np.array(row or [0] * len(comes), dtype=np.int64)
-    return OwnWords(rows, numbers, numbers - gap)
+    return TakenWords(rows, numbers, numbers - gap)
 
 
 def test_all_words_come_equally_late() -> None:
-    column = KeptColumn.of(3, words(10, 11, 30, 31))
+    column = Representative.of(3, words(10, 11, 30, 31))
     assert column.stands_for(words(10, 11, 30, 31))
     assert column.rests.tolist() == []
     assert column.stands_for(words(17, 18, 37, 38))
@@ -29,7 +29,7 @@ def test_all_words_come_equally_late() -> None:
 
 
 def test_words_come_later_behind_a_pause() -> None:
-    column = KeptColumn.of(3, words(10, 11, 30, 31))
+    column = Representative.of(3, words(10, 11, 30, 31))
     assert column.stands_for(words(10, 11, 35, 36))
     assert column.rests.tolist() == [29]
     assert column.stands_for(words(12, 13, 39, 40))
@@ -48,15 +48,15 @@ def test_words_come_later_behind_a_pause() -> None:
         words(17, 18, 37, 38, gap=2),  # the words before them in the stream pass otherwise
     ],
 )
-def test_another_column_does_something_else(other: OwnWords) -> None:
-    column = KeptColumn.of(3, words(10, 11, 30, 31))
+def test_another_column_does_something_else(other: TakenWords) -> None:
+    column = Representative.of(3, words(10, 11, 30, 31))
     assert not column.stands_for(other)
     assert column.delays == []
 
 
 def test_rows_are_compared_with_rows() -> None:
     """Two rows whose words come at the same time: an order by cycles alone would mix them up."""
-    column = KeptColumn.of(0, words(10, 20, 10, 20, row=(0, 0, 1, 1)))
+    column = Representative.of(0, words(10, 20, 10, 20, row=(0, 0, 1, 1)))
     assert not column.stands_for(words(12, 22, 13, 23, row=(0, 0, 1, 1)))
     assert column.stands_for(words(12, 22, 12, 22, row=(0, 0, 1, 1)))
 

@@ -47,7 +47,7 @@ def program(more: str = "", filters: str = FILTERS) -> Program:
 def test_each_column_takes_its_tile() -> None:
     (stream,) = passing_streams(program(), 1).streams
     for column in range(1, 6):
-        ((rows, words),) = stream.own(column, 12)
+        ((rows, words),) = stream.taken(column, 12)
         assert rows.tolist() == [0, 1]
         assert words.tolist() == [2 * column, 2 * column + 1]
 
