@@ -255,7 +255,7 @@ function timelinePanel(timeline) {
   draw();
   const swatches = el("div", { class: "swatches" }, ...kinds.map((kind) => el("span", {}, el("b", { style: `background:${color(kind)}` }), kind)));
   const rest = timeline.lanes_in_all > timeline.lanes.length ? el("p", { class: "muted", style: "font-size:13px;margin:8px 0 0" }, `${timeline.lanes.length} of ${digits(timeline.lanes_in_all)} threads, spread over the grid; \`tilewright simulate … --out\` writes all of them.`) : null;
-  const rows = el("p", { class: "muted", style: "margin:0 0 8px;font-size:13px" }, timeline.rows ? `${timeline.rows} · ` : "", el("label", { class: "zoom" }, "zoom ", zoom));
+  const rows = el("p", { class: "muted", style: "margin:0 0 8px;font-size:13px" }, timeline.rows || "", el("label", { class: "zoom" }, timeline.rows ? " · zoom " : "zoom ", zoom));
   return panel("Timeline of operations", swatches, rows, holder, ...(rest ? [rest] : []));
 }
 
