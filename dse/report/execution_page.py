@@ -231,7 +231,7 @@ def page_of(
             ("Lower bound of the cycles", f"{bound:,}"),
         ),
         notes=(
-            *(f"{name}: {text}." for name, text in given.items()),
+            *_search_notes(given),
             *(
                 f"{done.exchange.tensor} for {done.einsum}: {_EXCHANGED[done.kind]} in "
                 f"{done.cycles:,} cycles, {quantity(done.energy, 'energy')}."
@@ -240,6 +240,13 @@ def page_of(
         ),
         sections=tuple(execution_sections(execution, given)),
     )
+
+
+def _search_notes(certificates: Mapping[str, str]) -> list[str]:
+    """Return what a search has shown: once where it is the same for all Einsums."""
+    if len(set(certificates.values())) == 1:
+        return [f"The search: {next(iter(certificates.values()))}."]
+    return [f"{name}: {text}." for name, text in certificates.items()]
 
 
 def page_of_mapping(

@@ -38,3 +38,12 @@ def test_the_page_shows_their_cycles_with_the_einsum() -> None:
     assert facts["Z"]["halos of S, before it"].startswith(f"{halo.cycles:,} cycles")
     assert not any("halos" in name for name in facts["S"])
     assert any("halos exchanged" in note for note in page.notes)
+
+
+def test_what_the_search_has_shown_is_said_once() -> None:
+    same = dict.fromkeys("SZ", "optimal: 4 executed")
+    shared = page_of(smoothed(), "smoothing", same)
+    assert shared.notes[0] == "The search: optimal: 4 executed."
+    assert not any(note.startswith("Z: optimal") for note in shared.notes)
+    each = page_of(smoothed(), "smoothing", {"S": "optimal", "Z": "best of those executed"})
+    assert each.notes[:2] == ("S: optimal.", "Z: best of those executed.")
