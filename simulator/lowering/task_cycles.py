@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from tilewright.simulator.compile.code.bank_costs import (
     BankRead,
     displacements,
-    meetings,
+    known_meetings,
     read_of,
     row_of,
 )
@@ -282,8 +282,13 @@ class TaskCycles:
             groups = loaded.extent // row * -(-row // group)
             return float(self._unknown_meetings(groups) * further)
         first, second = moving[0].read, moving[1].read
+        apart = first.position - second.position
+        second = second.moved(-second.position)  # only the distance modulo the banks counts
         mean = sum(
-            share * meetings(first.moved(words), second, loaded.extent, group, row)
+            share
+            * known_meetings(
+                first._replace(position=(apart + words) % BANKS), second, loaded.extent, group, row
+            )
             for words, share in shares.items()
         )
         return float(mean * further)

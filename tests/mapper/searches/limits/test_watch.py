@@ -172,7 +172,7 @@ def test_the_time_to_close_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_memory() -> None:
     reached = limits_reached(Budget(memory=1.0), None)
     assert reached() is None  # 64 MB are left to any search
-    more = np.ones(10_000_000)
+    more = np.ones(25_000_000)
     assert reached() is EndReason.MEMORY
     assert limits_reached(Budget(memory=inf), None)() is None
     assert limits_reached(Budget(memory=1.2 * resident_bytes()), None)() is None
