@@ -59,7 +59,7 @@ def lowered(seed: int) -> tuple[Case, Profile]:
     return Case(program_of(plan), memory, {}, edges), profile
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=3, deadline=None)
 @example(421)  # an operation waits for space between two segments of its times
 @given(SEEDS)
 def test_mappings_on_a_grid(seed: int) -> None:

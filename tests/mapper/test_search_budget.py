@@ -274,7 +274,7 @@ def test_tiles_that_memory_does_not_hold_are_not_listed():
     tracemalloc.start()
     try:
         with contextlib.suppress(InfeasibleMapping):  # or some mapping, without these tables
-            search(arch, work, max_memory=1e9)
+            search(arch, work, max_memory=1e9, budget=2.0)
         assert tracemalloc.get_traced_memory()[1] < 1e8
     finally:
         tracemalloc.stop()

@@ -33,7 +33,7 @@ def test_large_numbers(number: int, factors: tuple[tuple[int, int], ...]) -> Non
 def test_products_of_large_primes() -> None:
     rng = random.Random(1)
     primes = [1031, 1048583, 2147483647, 1000003, 67280421310721]
-    for _ in range(30):
+    for _ in range(6):
         chosen = sorted(rng.choices(primes, k=2))
         number = prod(chosen)
         assert [p for p, n in factorise(number) for _ in range(n)] == chosen

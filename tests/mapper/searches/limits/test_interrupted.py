@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from explore import at_night
 
 from tilewright.mapper import evaluate, search
 from tilewright.mapper.evaluation import verified_answer as verified_answer_module
@@ -53,7 +54,7 @@ def without_end(request: Request) -> SearchResult:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("arch", ["edge_npu", "gpu_like"])
+@pytest.mark.parametrize("arch", ["edge_npu", *at_night("gpu_like")])
 def test_the_answer_is_right_and_the_bound_holds(
     kind: str, arch: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
