@@ -42,6 +42,7 @@ _PREFIXES = {
     0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P",
 }  # fmt: skip
 _MOST_DIGITS = 9
+_UNIT_OF_ZERO: Mapping[str, str] = {"bit": "B", "m²": "mm²"}  # as of other values
 _EXPRESSION = re.compile(r"[\s*/+()]")
 _COUNTED = ("cycles", "hops", "elements", "cores", "banks", "op/B", "")
 
@@ -110,7 +111,7 @@ def with_unit(value: float, unit: str, digits: int = 3, padded: bool = False) ->
     significant ones, more of what is above 1000 if there are; `padded`: with zeros at the end.
     """
     if value == 0 or not math.isfinite(value):
-        return f"{value:g} {unit}".strip()
+        return f"{value:g} {_UNIT_OF_ZERO.get(unit, unit)}".strip()
     if unit == "m²":  # 1 mm² is 1e-6 m²: a prefix on a squared unit is squared
         return f"{_digits(value * 1e6, digits, padded)} mm²"
     if unit == "bit":

@@ -32,7 +32,7 @@ def test_ticks_of_a_linear_and_of_a_logarithmic_axis() -> None:
     narrow = ChartAxis("latency", -6.0, -5.5, logarithmic=True, start=0.0, length=1.0)
     assert [text for _, text in narrow.ticks()] == ["1 µs", "2 µs"]  # 1, 2, 5 in each decade
     bits = ChartAxis("usage.Buffer", -100.0, 8 * 1024 * 5.5, False, 0.0, 1.0)
-    assert [text for _, text in bits.ticks()] == [f"{n} KiB" if n else "0 bit" for n in range(6)]
+    assert [text for _, text in bits.ticks()] == [f"{n} KiB" if n else "0 B" for n in range(6)]
     assert ChartAxis("usage.Buffer", 0.0, 1.0, False, 0.0, 1.0).shown(64.0) == "8 B"
 
 
