@@ -44,13 +44,12 @@ HEAD = """
 Written by `python benchmarks/pattern_share.py`: the Einsums of the shipped studies on 128 x 128
 elements, with tensors that stay in the elements and without. Of each option the candidates of the
 least bounds; "proved": their exact cycles follow from a small grid of the same pattern, from some
-of the columns, or from one of each kind of bands ([theory](../theory/engines.md), §11, §13 and
-§14). Wanted are 90 %. `s of a processor`: the median of all, and of the slowest. Each candidate
-without a proof counts; the last column has their number by reason. Words cross the columns where
-sums go along rows whose streams are full; columns do not the same where a stream enters in the
-north and goes on along each row, and where tiles of two streams come in another order to each
-column; words of a stream wait where the gathering of results comes between them in some rows.
-What has no proof runs on the whole grid, without values.
+of the columns, from one of each kind of bands, or from pieces between which words go east
+([theory](../theory/engines.md), §11 and §13 to §15). Wanted are 90 %. `s of a processor`: the
+median of all, and of the slowest. Each candidate without a proof counts; the last column has their
+number by reason. In those of attention a stream enters in the north, goes on along each row, and
+waits there for elements that take their words of another stream first: columns then do not the
+same, and all rows of both pieces differ. What has no proof runs on the whole grid, without values.
 """
 FAMILIES = 300
 """Of an option, those of the least bounds; many fit no element."""
@@ -122,25 +121,25 @@ def outcomes(study: Study) -> Iterator[Outcome]:
     for option in options_of(study):
         for candidates, plan in islice(plans_of(option), study.candidates):
             begun = time.process_time()
-            found = pattern_cycles(program_of(plan), candidates.quick.profile)
-            reason = "" if found.cycles is not None else found.reason
+            proof = pattern_cycles(program_of(plan), candidates.quick.profile)
+            reason = "" if proof.cycles is not None else proof.reason
             yield Outcome(plan.read.einsum.name, reason, time.process_time() - begun)
 
 
 def measured(study: Study) -> dict[str, Any]:
     """Return the figures of a study."""
-    found = []
+    looked_at = []
     for outcome in outcomes(study):
         print(outcome, flush=True)
-        found.append(outcome)
-    missing = Counter(outcome.reason for outcome in found if outcome.reason)
+        looked_at.append(outcome)
+    missing = Counter(outcome.reason for outcome in looked_at if outcome.reason)
     return {
-        "einsums": len({outcome.einsum for outcome in found}),
-        "candidates": len(found),
-        "proved": sum(not outcome.reason for outcome in found),
+        "einsums": len({outcome.einsum for outcome in looked_at}),
+        "candidates": len(looked_at),
+        "proved": sum(not outcome.reason for outcome in looked_at),
         "missing": missing.most_common(),
-        "seconds": sorted(outcome.seconds for outcome in found)[len(found) // 2],
-        "slowest": max(outcome.seconds for outcome in found),
+        "seconds": sorted(outcome.seconds for outcome in looked_at)[len(looked_at) // 2],
+        "slowest": max(outcome.seconds for outcome in looked_at),
     }
 
 

@@ -35,11 +35,13 @@ FORMS = (
 """An Einsum, and the tensors that are in the elements before the run."""
 
 
-def mapped_programs(form: int, rows: int, columns: int, most: int) -> Iterator[Program]:
+def mapped_programs(
+    form: int, rows: int, columns: int, most: int, bits: int = 32
+) -> Iterator[Program]:
     """Yield programs of mappings of a form on a grid, of each family one."""
     einsum_text, kept = FORMS[form]
     sizes = {"M": 2 * max(rows, columns), "N": 2 * columns, "K": 2 * columns}
-    flat, einsum = einsum_on_grid(einsum_text, sizes, (columns, rows), kept)
+    flat, einsum = einsum_on_grid(einsum_text, sizes, (columns, rows), kept, bits)
     space = GridMapspace(grid_of(flat), einsum, GridConstraints())
     families = list(space.families())
     for family in families[:: max(1, len(families) // most)]:

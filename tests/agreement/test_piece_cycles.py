@@ -39,10 +39,11 @@ def test_drawn_programs(part: int) -> None:
     assert sum(0 < few < size for few, size in zip(elements, sizes, strict=True)) >= 8
 
 
+@pytest.mark.parametrize("bits", [16, 32])
 @pytest.mark.parametrize("size", [(16, 8), *at_night((12, 6), (24, 9), (32, 12), (20, 16))])
-def test_mappings(size: tuple[int, int]) -> None:
+def test_mappings(size: tuple[int, int], bits: int) -> None:
     """Sums along rows, then columns, whose results leave the grid one behind the other."""
-    programs = list(mapped_programs(4, *size, most=12))
+    programs = list(mapped_programs(4, *size, most=12, bits=bits))
     assert any(0 < elements_of_proof(p, WSE3) < p.placement.size for p in programs)
 
 
