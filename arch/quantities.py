@@ -94,11 +94,11 @@ def named_quantity(value: float, metric: str) -> str:
 def told_apart(values: Sequence[float], metric: str) -> list[str]:
     """Return values of a metric as texts with so many digits that values that differ look so.
 
-    At most nine digits; the values are in the metric's SI unit.
+    At most nine digits, as far as these tell them apart; the values are in the metric's SI unit.
     """
     texts = [quantity(value, metric) for value in values]
-    digits = 4
-    while len(set(texts)) < len(set(values)) and digits <= _MOST_DIGITS:
+    digits, different = 4, len({f"{value:.{_MOST_DIGITS}g}" for value in values})
+    while len(set(texts)) < different and digits <= _MOST_DIGITS:
         texts = [quantity(value, metric, digits, padded=True) for value in values]
         digits += 1
     return texts

@@ -59,7 +59,9 @@ def test_values_that_differ_look_different():
     assert told_apart([1.93791e-4, 1.93799e-4], "energy") == ["193.79 µJ", "193.80 µJ"]
     assert told_apart([1.0, 2.0, 2.0], "energy") == ["1 J", "2 J", "2 J"]
     assert told_apart([8.0, 8.0 * 1024], "usage.Buffer") == ["1 B", "1 KiB"]
-    assert len(set(told_apart([1.0, 1.0 + 1e-12], "energy"))) == 1  # nine digits are the most
+    assert told_apart([1.0, 1.0 + 1e-12], "energy") == ["1 J", "1 J"]  # nine digits are the most
+    rounded = told_apart([1.024e-6, 1.024e-6 * (1 + 2e-16), 1.152e-6], "latency")
+    assert rounded == ["1.02 µs", "1.02 µs", "1.15 µs"]
 
 
 def test_more_digits_when_asked_for():
