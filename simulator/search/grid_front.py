@@ -18,6 +18,7 @@ from tilewright.mapper.grid.grid import grid_of
 from tilewright.mapper.grid.grid_constraints import NO_CONSTRAINTS, GridConstraints
 from tilewright.mapper.grid.grid_mapspace import GridChoice, GridFamily, GridMapspace
 from tilewright.mapper.grid.predicted_counts import predict
+from tilewright.mapper.searches.budget import Budget, budget_from
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.execution.action_counts import predicted_energy, run_energies
@@ -25,7 +26,11 @@ from tilewright.simulator.execution.einsum_execution import EinsumExecution, Exe
 from tilewright.simulator.isa.machine_errors import ProgramError, RunStoppedError
 from tilewright.simulator.lowering.task_cycles import BodyCycles
 from tilewright.simulator.search.candidate_search import ROUNDING
-from tilewright.simulator.search.candidates.candidate_runs import budget_of_runs
+from tilewright.simulator.search.candidates.candidate_runs import (
+    BOUNDING_SHARE,
+    budget_of_answer,
+    budget_of_runs,
+)
 from tilewright.simulator.search.candidates.candidates import BoundedFamily, Candidates
 from tilewright.simulator.search.candidates.family_heap import FamilyHeap, Values
 from tilewright.simulator.search.grid_search import no_mapping
@@ -45,8 +50,9 @@ class FrontCertificate:
     """What a search has shown of its Pareto set.
 
     `executed`: candidates that ran, those of the set on numbers; `excluded`: those that an executed
-    one beats or equals in all metrics by their bounds; `left`: those not looked at for want of
-    time; `infeasible`: those that the machine cannot hold or run, by reason in `reasons`.
+    one beats or equals in all metrics by their bounds; `left`: those not looked at, or not run on
+    numbers, for want of time; `infeasible`: those that the machine cannot hold or run, by reason in
+    `reasons`. `is_whole`: whether all mappings are counted here, none left out for want of time.
     """
 
     executed: int
@@ -54,15 +60,18 @@ class FrontCertificate:
     left: int
     infeasible: int
     reasons: tuple[tuple[str, int], ...]
+    is_whole: bool = True
 
     @property
     def is_complete(self) -> bool:
         """Whether it is proved that no other candidate belongs to the Pareto set."""
-        return self.left == 0
+        return self.left == 0 and self.is_whole
 
     def __str__(self) -> str:
         kind = "complete" if self.is_complete else f"{self.left:,} candidates are left"
-        return f"{kind}: {self.executed:,} executed, {self.excluded:,} excluded by their bounds"
+        others = "" if self.is_whole else ", others not looked at for lack of time"
+        looked_at = f"{self.executed:,} executed, {self.excluded:,} excluded by their bounds"
+        return f"{kind}: {looked_at}{others}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,17 +119,23 @@ class GridFrontSearch:
         """
         start, budget = time.perf_counter(), budget_of_runs(self.budget_s)
         space = GridMapspace(grid_of(flat), einsum, self.constraints)
-        candidates = Candidates.of("latency", self.settings, flat, space)
-        walk = _FrontWalk(candidates, self.metrics)
+        candidates = Candidates.unbounded("latency", self.settings, flat, space).bounded(
+            budget_from(BOUNDING_SHARE * self.budget_s if self.budget_s else None)
+        )
+        walk = _FrontWalk(candidates, self.metrics, budget)
         while walk.heap and not (walk.points and budget.is_late):
             if walk.step(hurried=budget.is_late) and self.on_progress is not None:
                 self.on_progress(walk.executed, len(walk.points))
         candidates.known.save()
         if not walk.points:
             raise no_mapping(einsum, walk.reasons)
-        points = tuple(map(walk.on_numbers, sorted(walk.points, key=lambda point: point.values)))
-        seconds = time.perf_counter() - start
-        return GridFront(self.metrics, points, walk.certificate(), seconds)
+        points: list[EinsumExecution] = []
+        end = budget_of_answer(self.budget_s)
+        for point in sorted(walk.points, key=lambda point: point.values):
+            if not points or not end.is_late:
+                points.append(walk.on_numbers(point))
+        certificate = walk.certificate(len(walk.points) - len(points))
+        return GridFront(self.metrics, tuple(points), certificate, time.perf_counter() - start)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,10 +177,13 @@ class _FrontBounds:
 
 
 class _FrontWalk:
-    """Look at candidates in the order of their bounds; run those that may belong to the set."""
+    """Look at candidates in the order of their bounds; run those that may belong to the set.
 
-    def __init__(self, candidates: Candidates, metrics: tuple[str, ...]) -> None:
-        self.candidates, self.metrics = candidates, metrics
+    When the time of the `budget` is over and there is a point, a run that goes on ends.
+    """
+
+    def __init__(self, candidates: Candidates, metrics: tuple[str, ...], budget: Budget) -> None:
+        self.candidates, self.metrics, self._budget = candidates, metrics, budget
         self.bounds = _FrontBounds(candidates, metrics)
         self.reasons = Counter(candidates.infeasible)
         self.points: list[_ExecutedPoint] = []
@@ -191,7 +209,10 @@ class _FrontWalk:
             self.reasons[error.what] += 1
             return False
         except RunStoppedError:
-            pass  # beaten before its end
+            if self._is_over:
+                self.heap.push([entry])
+                return False
+            # else beaten before its end
         self.executed += 1
         return True
 
@@ -204,12 +225,13 @@ class _FrontWalk:
         read, words = plan.read, plan.addresses.words
         energy = predicted_energy(read)
 
-        def is_beaten(cycles: int) -> bool:
-            return self._is_beaten(self.bounds.values(self.bounds.latency(cycles), energy, words))
+        def is_unwanted(cycles: int) -> bool:
+            reached = self.bounds.values(self.bounds.latency(cycles), energy, words)
+            return self._is_over or self._is_beaten(reached)
 
         cycles = self.candidates.timed_cycles(choice) if self.candidates.is_large(choice) else None
         if cycles is None:
-            cycles = self.candidates.simulated_cycles(choice, is_beaten)
+            cycles = self.candidates.simulated_cycles(choice, is_unwanted)
         latency = self.bounds.latency(cycles)
         energies = run_energies(read, predict(read), latency)
         exact = {"latency": latency, "energy": float(sum(energies.values())), "usage": 16.0 * words}
@@ -223,6 +245,10 @@ class _FrontWalk:
         reached = metrics_of(run, self.metrics)
         assert (run.cycles, reached) == (point.cycles, point.values), (run.cycles, reached, point)
         return run
+
+    @property
+    def _is_over(self) -> bool:
+        return bool(self.points) and self._budget.is_late
 
     def _is_beaten(self, bounds: Values) -> bool:
         return any(
@@ -239,14 +265,15 @@ class _FrontWalk:
         )
         self.points = [*kept, point]
 
-    def certificate(self) -> FrontCertificate:
-        """Return what the walk has shown so far."""
+    def certificate(self, dropped: int = 0) -> FrontCertificate:
+        """Return what the walk has shown so far; dropped: points that did not run on numbers."""
         beaten = [self._is_beaten(entry.bounds) for entry in self.heap.entries]
         sizes = list(map(self.heap.size, self.heap.entries))
         return FrontCertificate(
             executed=self.executed,
             excluded=self.excluded + sum(s for s, b in zip(sizes, beaten, strict=True) if b),
-            left=sum(s for s, b in zip(sizes, beaten, strict=True) if not b),
+            left=dropped + sum(s for s, b in zip(sizes, beaten, strict=True) if not b),
             infeasible=sum(self.reasons.values()),
             reasons=tuple(self.reasons.most_common(5)),
+            is_whole=self.candidates.is_whole,
         )

@@ -26,7 +26,11 @@ from tilewright.simulator.execution.values.einsum_data import EinsumData
 from tilewright.simulator.isa.machine_errors import RunStoppedError
 from tilewright.simulator.lowering.addresses import LeftTensors
 from tilewright.simulator.search.candidate_search import CandidateSearch
-from tilewright.simulator.search.candidates.candidate_runs import budget_of_answer, budget_of_runs
+from tilewright.simulator.search.candidates.candidate_runs import (
+    BOUNDING_SHARE,
+    budget_of_answer,
+    budget_of_runs,
+)
 from tilewright.simulator.search.candidates.candidates import Candidates
 from tilewright.simulator.search.cascade_search import Cascade
 from tilewright.simulator.search.grid_certificate import (
@@ -40,8 +44,6 @@ from tilewright.simulator.search.path_graph import OptionPath
 from tilewright.simulator.search.path_search import CascadeLimits, search_cascade
 
 Progress = Callable[[int, float, float], None]
-BOUNDING_SHARE = 0.5
-"""Share of a limit of seconds after which no more mappings are bounded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,13 +170,15 @@ def cascade_of(
     """Return the options of all Einsums of a workload with their bounds; nothing is executed.
 
     `exchanges`: whether tensors may stay in the elements between Einsums; `budget`: when its time
-    is over, further ones of these, and mappings that are not bounded yet, are left out.
+    is over, further ones of these, and mappings that are not bounded yet, are left out; but if 0 s
+    are asked for, for a first answer, all mappings without exchange are bounded.
     """
+    each = budget if request.budget_s else UNLIMITED
     data = {e.name: EinsumData(e, seed=request.settings.seed) for e in workload.einsums}
 
     def candidates(flat: FlatArch, space: GridMapspace, kept: LeftTensors) -> Candidates:
         new = Candidates.unbounded(request.objective, request.settings, flat, space, kept)
-        return replace(new.bounded(budget), data=data[space.einsum.name])
+        return replace(new.bounded(each), data=data[space.einsum.name])
 
     return Cascade(
         workload,

@@ -27,6 +27,8 @@ LONG_RUN: Final = 4_000_000
 """Cycles times elements from which on runs go side by side: some 0.3 s (engine-speed.md)."""
 ON_NUMBERS: Final = 0.5
 """Seconds of a budget that are left to execute the best candidate on numbers."""
+BOUNDING_SHARE: Final = 0.5
+"""Share of a limit of seconds after which no more mappings are bounded."""
 PART_ON_NUMBERS: Final = 0.5
 """A run on numbers takes at most about this part of the seconds of the run without them."""
 

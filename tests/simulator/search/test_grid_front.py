@@ -7,10 +7,15 @@ from grid_mappings import einsum_workload, grid_arch
 
 from tilewright.mapper.grid.grid import grid_of
 from tilewright.mapper.grid.grid_constraints import GridConstraints
-from tilewright.mapper.grid.grid_mapspace import GridMapspace
+from tilewright.mapper.grid.grid_mapspace import GridChoice, GridMapspace
 from tilewright.mapper.grid.space_time import space_time
+from tilewright.mapper.searches.budget import Budget
 from tilewright.mapper.workload.errors import InfeasibleMapping, NoFeasibleMapping
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings, execute_einsum
+from tilewright.simulator.isa.machine_errors import RunStoppedError
+from tilewright.simulator.run.machine import Stop
+from tilewright.simulator.search import grid_front
+from tilewright.simulator.search.candidates.candidates import Candidates
 from tilewright.simulator.search.grid_front import METRICS, GridFrontSearch, _FrontWalk, metrics_of
 
 CONSTRAINTS = {
@@ -100,3 +105,43 @@ def test_nothing_fits_a_memory_that_is_too_small() -> None:
     settings = ExecutionSettings(overrides={"sram_reserved_bytes": 49_142})
     with pytest.raises(NoFeasibleMapping, match="too small"):
         GridFrontSearch(settings=settings).run(flat, einsum)
+
+
+def test_what_has_no_time_is_left_out_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Families are not bounded, runs end, and points do not run on numbers."""
+    flat = grid_arch("matrix product", 32, 2, 2)
+    einsum = einsum_workload("matrix product").einsums[0]
+    whole = GridFrontSearch().run(flat, einsum)
+    monkeypatch.setattr(grid_front, "budget_of_answer", lambda *_: Budget(deadline=0.0))
+    short = GridFrontSearch(budget_s=60.0).run(flat, einsum)
+    assert short.certificate.is_whole
+    assert [point.cycles for point in short.points] == [whole.points[0].cycles]
+    assert short.certificate.left == len(whole.points) - 1
+    monkeypatch.setattr(grid_front, "budget_from", lambda _: Budget(deadline=0.0))
+    short = GridFrontSearch(budget_s=60.0).run(flat, einsum)
+    assert not short.certificate.is_complete
+    assert "others not looked at for lack of time" in str(short.certificate)
+
+
+def test_a_run_that_ends_with_the_budget_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    flat = grid_arch("matrix product", 32, 2, 2)
+    einsum = einsum_workload("matrix product").einsums[0]
+    space = GridMapspace(grid_of(flat), einsum)
+    candidates = Candidates.of("latency", ExecutionSettings(), flat, space)
+    walk = _FrontWalk(candidates, METRICS, Budget(deadline=0.0))
+    while not walk.points:
+        walk.step()
+
+    def stopped(_: Candidates, choice: GridChoice, stop: Stop) -> int:
+        assert stop(1)
+        raise RunStoppedError("stopped", value=str(choice))
+
+    monkeypatch.setattr(Candidates, "simulated_cycles", stopped)
+    executed, sizes = walk.executed, 0
+    for _ in range(20):
+        assert not walk.step()
+        sizes = sum(map(walk.heap.size, walk.heap.entries))
+    assert (walk.executed, len(walk.points)) == (executed, 1)
+    assert sizes + walk.excluded + executed + walk.reasons.total() == sum(
+        len(space.members(family.family)) for family in candidates.families
+    )
