@@ -77,6 +77,8 @@ def _bits(bits: float) -> str:
 
 
 def _size(bits: float | None) -> str:
-    if bits is None or math.isnan(bits):
+    if bits is None:
         return ""
+    if math.isnan(bits):
+        return "depends on the Einsum"
     return "unlimited" if bits == math.inf else _bits(bits)

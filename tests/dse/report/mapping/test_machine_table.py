@@ -8,7 +8,7 @@ from cascades import TWO_PRODUCTS
 from tilewright.arch.flattening.arch_facts import arch_facts
 from tilewright.arch.spec.load import load_arch
 from tilewright.dse.report.mapping.machine_table import machine_rows
-from tilewright.mapper import search
+from tilewright.mapper import load_workload, search
 from tilewright.studies import path_of
 
 
@@ -25,3 +25,11 @@ def test_every_component_has_a_row_with_its_shares() -> None:
     assert rows["DRAM"].full.share is None
     assert rows["PEArray"].busy.share is None
     assert [row.busy.share == pytest.approx(1.0) for row in rows.values() if row.limits]
+
+
+def test_a_size_that_the_workload_decides_says_so() -> None:
+    arch = load_arch(path_of("hardware", "tpu_v4i"))
+    workload = load_workload(path_of("workloads", "mlp4"))
+    score = search(arch, workload, fusion=False).best.score
+    rows = {row.name: row.size for row in machine_rows(score, arch_facts(arch))}
+    assert rows["Register"] == "depends on the Einsum"
