@@ -69,7 +69,7 @@ class GridAnswer:
         if certificate.is_optimal:
             return str(certificate)
         if self.answer.value == inf:
-            return f"not executed: {certificate.work}"
+            return f"not executed; in the search: {certificate.work}"
         return f"{certificate}, gap {gap_text(self.answer.gap)}"
 
     def _nest(self) -> Sequence[NestLine]:
