@@ -65,7 +65,7 @@ def keep_component(
     """Keep a component that depends on the node, its place, the variables and the Einsum alone."""
     place = _place(node, position, scope)
     several = _KNOWN.setdefault(place, deque(maxlen=MOST_OF_NODE))
-    words = words_of(arch, node)
+    words = words_of(arch, (node,))
     variables = words & arch.variables.keys()
     several.appendleft(_Evaluated(arch, node, scope, component, words, variables))
     _KNOWN.move_to_end(place)

@@ -15,10 +15,9 @@ from tilewright.arch.expressions.sets import NameSet
 from tilewright.arch.flattening.kinds.words import Written, words_of
 from tilewright.arch.flattening.scope import EinsumNames, Names
 
-_MOST_ARCHS = 16
-_MOST_SIGNATURES, _MOST_OF_ONE = 128, 4096
-_words: OrderedDict[int, tuple[Written, frozenset[str]]] = OrderedDict()
-_signatures: OrderedDict[tuple[int, int], tuple[Written, Scope, Hashable]] = OrderedDict()
+_MOST_ARCHS, _MOST_SCOPES = 16, 4096
+_words: OrderedDict[int, tuple[Written, frozenset[str] | None]] = OrderedDict()
+_signatures: OrderedDict[tuple[int, frozenset[str]], tuple[Scope, Hashable]] = OrderedDict()
 
 
 def scope_signature(scope: Scope, words: Collection[str]) -> Hashable:
@@ -44,34 +43,30 @@ def einsum_signature(arch: Written, scope: Scope) -> Hashable | None:
     """Return a key, equal for Einsums that an architecture cannot tell apart but by names.
 
     None if it may tell by the names themselves: estimators that are no tables see what they like.
-    The last answers are kept.
+    The last answers are kept; designs of a study mostly have the same words.
     """
-    place = id(arch), id(scope)
+    words = _words_of_arch(arch)
+    if words is None:
+        return None
+    place = id(scope), words
     known = _signatures.get(place)
-    if known is not None and known[0] is arch and known[1] is scope:
-        return known[2]
-    is_blind = all(isinstance(estimator, CostTable) for estimator in arch.estimators)
-    signature = scope_signature(scope, _words_of_arch(arch)) if is_blind else None
-    _signatures[place] = arch, scope, signature
-    _make_room(arch)
-    return signature
+    if known is None or known[0] is not scope:
+        known = scope, scope_signature(scope, words)
+        _signatures[place] = known
+        if len(_signatures) > _MOST_SCOPES:
+            _signatures.popitem(last=False)
+    return known[1]
 
 
-def _make_room(arch: Written) -> None:
-    """Forget the oldest signatures; those of the present architecture only if very many."""
-    while len(_signatures) > _MOST_SIGNATURES:
-        oldest = next(iter(_signatures))
-        if oldest[0] == id(arch) and len(_signatures) <= _MOST_OF_ONE:
-            return
-        del _signatures[oldest]
+def _words_of_arch(arch: Written) -> frozenset[str] | None:
+    """Return the words of all nodes; None if estimators may look at names of tensors.
 
-
-def _words_of_arch(arch: Written) -> frozenset[str]:
-    """Return the words of all nodes of an architecture, kept for the last architectures."""
+    Those of the last architectures are kept.
+    """
     known = _words.get(id(arch))
     if known is None or known[0] is not arch:
-        nodes = arch.root.walk()
-        known = arch, frozenset[str]().union(*(words_of(arch, node) for node in nodes))
+        is_blind = all(isinstance(estimator, CostTable) for estimator in arch.estimators)
+        known = arch, words_of(arch, arch.root.walk()) if is_blind else None
         _words[id(arch)] = known
         if len(_words) > _MOST_ARCHS:
             _words.popitem(last=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
 
 from tilewright.arch.components.cost_query import Estimator
@@ -31,9 +31,10 @@ _MOST_SPECS = 256
 _words_of_spec: OrderedDict[int, tuple[SpecModel, frozenset[str]]] = OrderedDict()
 
 
-def words_of(arch: Written, node: Node) -> frozenset[str]:
-    """Return the words of a node, and those of the variables among them, and so on."""
-    words = {*_written_in(node.spec), *_names_in(dict(arch.extra_attributes))}
+def words_of(arch: Written, nodes: Iterable[Node]) -> frozenset[str]:
+    """Return the words of some nodes, and those of the variables among them, and so on."""
+    words = set(_names_in(dict(arch.extra_attributes)))
+    words.update(*(_written_in(node.spec) for node in nodes))
     ahead = [word for word in words if word in arch.variables]
     while ahead:
         more = set(_names_in(arch.variables[ahead.pop()])) - words
