@@ -38,6 +38,7 @@ from tilewright.simulator.search.path_graph import (
     OptionPath,
     OptionStep,
     PathGraph,
+    PathQuestion,
     Which,
 )
 from tilewright.simulator.search.persistent_space import NOT_SHARED, PersistentSpace
@@ -280,16 +281,13 @@ class Cascade:
         for candidates in {id(o.candidates): o.candidates for o in options}.values():
             candidates.known.save()
 
-    def best_path(
-        self, which: Which, *, reshards: bool = True, limit: float = inf
-    ) -> OptionPath | None:
-        """Return the path with the least sum of bounds or values, None if none is below `limit`.
+    def best_path(self, question: PathQuestion) -> OptionPath | None:
+        """Return the path that is looked for, None if there is none.
 
-        which: whether bounds or values of the candidates found so far are added up. `reshards`:
-        whether paths may move tensors between elements that are not neighbours.
+        Values are those of the candidates found so far. Raises PathsLeft if the question's time is
+        over before, or there are too many paths.
         """
-        behind = self._least_behind(which)
-        return self._graph.best_path(which, behind, reshards=reshards, limit=limit)
+        return self._graph.best_path(question, self._least_behind(question.which))
 
     @property
     def least_bound(self) -> float:

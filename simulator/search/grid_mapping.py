@@ -15,7 +15,7 @@ from tilewright.arch.spec.architecture import Arch
 from tilewright.mapper.grid.grid_constraints import NO_CONSTRAINTS, GridConstraints
 from tilewright.mapper.grid.grid_mapspace import GridChoice, GridMapspace
 from tilewright.mapper.mapping.mapping import Mapping, Sequential
-from tilewright.mapper.searches.budget import UNLIMITED, Budget
+from tilewright.mapper.searches.budget import UNLIMITED, Budget, budget_from
 from tilewright.mapper.searches.limits.watch import LATE
 from tilewright.mapper.workload.errors import InfeasibleMapping, NoFeasibleMapping
 from tilewright.mapper.workload.workload import Workload
@@ -40,10 +40,12 @@ from tilewright.simulator.search.grid_certificate import (
     objective_value,
 )
 from tilewright.simulator.search.grid_search import GridSearchResult, no_mapping
-from tilewright.simulator.search.path_graph import OptionPath
+from tilewright.simulator.search.path_graph import OptionPath, PathQuestion, PathsLeft
 from tilewright.simulator.search.path_search import CascadeLimits, search_cascade
 
 Progress = Callable[[int, float, float], None]
+AT_ONCE = 0.2
+"""Seconds in which the least path is looked for where time is over; then any one will do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,15 +216,24 @@ def _search(
 
 
 def _best_bounded(cascade: Cascade) -> OptionPath | None:
-    """Return the path with the least sum of bounds whose candidates have plans; None without one.
+    """Return a path with a small sum of bounds whose candidates have plans; None without one.
 
-    Its value, which nothing has shown, is inf.
+    It is the one with the least sum if that is found at once. Its value, which nothing has shown,
+    is inf.
     """
-    while (path := cascade.best_path("bound")) is not None:
+    while (path := _least_or_any(cascade)) is not None:
         # a search without such a candidate has the bound inf from then on
         if all(search.choice or search.best_bounded() for search in path.searches):
             return replace(path, value=inf)
     return None
+
+
+def _least_or_any(cascade: Cascade) -> OptionPath | None:
+    soon = budget_from(AT_ONCE)
+    try:
+        return cascade.best_path(PathQuestion("bound", is_over=lambda: soon.is_late))
+    except PathsLeft:
+        return cascade.best_path(PathQuestion("bound", is_hasty=True))
 
 
 def _run(

@@ -65,6 +65,36 @@ class OptionStep:
     moves: tuple[Move, ...]
 
 
+class PathsLeft(Exception):  # noqa: N818 - control flow of a search
+    """A search of paths ended before it had shown a least one: no path goes below `bound`."""
+
+    def __init__(self, bound: float) -> None:
+        super().__init__(bound)
+        self.bound = bound
+
+
+@dataclass(frozen=True, slots=True)
+class PathQuestion:
+    """Which path is looked for.
+
+    `which`: whether bounds or values are added up. `reshards`: whether paths may move tensors
+    between elements that are not neighbours. `limit`: of the sum. `is_hasty`: any path will do, one
+    that goes on with little. `is_over`: asked from time to time whether the search is to end.
+    """
+
+    which: Which
+    reshards: bool = True
+    limit: float = inf
+    is_hasty: bool = False
+    is_over: Callable[[], bool] = lambda: False
+
+
+MOST_STEPS = 2_000_000
+"""Steps of a graph, of some 500 bytes each, after which only a hasty search goes on."""
+HASTE = 1e6
+"""How much more a hasty search looks at what is left of a path than at what it has."""
+
+
 class PathGraph:
     """The graph of states and steps in which paths are found; it grows as paths are searched.
 
@@ -84,33 +114,35 @@ class PathGraph:
         self._numbers: dict[tuple[int, Contents], int] = {}
         self._states: list[tuple[int, Contents]] = []
         self._steps: dict[int, _StepTable] = {}
+        self._step_count = 0
 
-    def best_path(
-        self, which: Which, behind: Sequence[float], *, reshards: bool, limit: float = inf
-    ) -> OptionPath | None:
-        """Return the path with the least sum of bounds or values, None if none is below a limit.
+    def best_path(self, question: PathQuestion, behind: Sequence[float]) -> OptionPath | None:
+        """Return the path with the least sum of bounds or values, None if none is below the limit.
 
-        which: whether bounds or values are added up. `behind`: by Einsum, the least sum of it and
-        all later ones, with 0 at the end. `reshards`: whether paths may move tensors between
-        elements that are not neighbours. limit: of the sum. Of equal paths it is the first one.
+        `behind`: by Einsum, the least sum of it and all later ones, with 0 at the end. Of equal
+        paths it is the first one. Raises PathsLeft if time is over before, or the graph has too
+        many steps.
         """
-        searches = _Values[CandidateSearch](self._searches, which)
-        moves = _Values[Move](self._moves, which)
+        searches = _Values[CandidateSearch](self._searches, question.which)
+        moves = _Values[Move](self._moves, question.which)
+        limit, haste = question.limit, HASTE if question.is_hasty else 1.0
         starts = [self._state(0, contents) for contents in self._starts]
         least = np.full(len(self._states), inf)
         least[starts], before = 0.0, dict[int, tuple[int, int]]()
-        heap = [(behind[0], 0, number, start) for number, start in enumerate(starts)]
+        heap = [(haste * behind[0], 0, number, start) for number, start in enumerate(starts)]
         order, done = len(starts), set[int]()
-        while heap and heap[0][0] < limit:
-            _, depth, _, state = heappop(heap)
+        while heap and (question.is_hasty or heap[0][0] < limit):
+            bound, depth, _, state = heappop(heap)
             if state in done:
                 continue
+            if not question.is_hasty and (question.is_over() or self._is_full(state, question)):
+                raise PathsLeft(bound)
             done.add(state)
             if -depth == self.depth:
                 return self._path(state, before, float(least[state]))
             steps, rest = self._steps_from(state), behind[1 - depth]
             least = _longer(least, len(self._states))
-            rows = steps.rows(reshards=reshards)
+            rows = steps.rows(reshards=question.reshards)
             moved = moves.at(steps.moves[rows]).sum(axis=1)
             totals = least[state] + searches.at(steps.searches[rows]) + moved
             targets = steps.targets[rows]
@@ -120,8 +152,16 @@ class PathGraph:
                 if total < least[target] and target not in done:
                     least[target], before[target] = total, (state, int(rows[place]))
                     order += 1
-                    heappush(heap, (total + rest, depth - 1, order, target))
+                    heappush(heap, (total + haste * rest, depth - 1, order, target))
         return None
+
+    def _is_full(self, state: int, question: PathQuestion) -> bool:
+        """Return whether the steps of a state are not known, and no more are to be.
+
+        Of candidates with values there are few, so that their paths are always looked at.
+        """
+        is_known = question.which == "value" or state in self._steps
+        return not is_known and self._step_count > MOST_STEPS
 
     def _path(self, state: int, before: dict[int, tuple[int, int]], value: float) -> OptionPath:
         steps = []
@@ -144,6 +184,7 @@ class PathGraph:
         if state not in self._steps:
             number, contents = self._states[state]
             steps = self._steps_of(number, contents)
+            self._step_count += len(steps)
             most = max((len(step.moves) for step in steps), default=0)
             moves = np.full((len(steps), most), NO_ITEM)
             for row, step in enumerate(steps):

@@ -9,15 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import inf
+from typing import NamedTuple
 
 from tilewright.mapper.searches.budget import UNLIMITED, Budget
 from tilewright.simulator.search.candidates.candidate_runs import ON_NUMBERS
 from tilewright.simulator.search.cascade_search import Cascade
-from tilewright.simulator.search.path_graph import OptionPath
+from tilewright.simulator.search.path_graph import OptionPath, PathQuestion, PathsLeft
 
 Progress = Callable[[int, float, float], None]
 MOST_FOUND = 4
 """How often a path is looked for again once its exchanges have closer bounds, in one round."""
+PATHS_SHARE = 0.5
+"""Share of the time that is left in which the least path is looked for, in one round."""
 FIRST_SHARE = 0.75
 """Share of a limit for paths without reshards, of which there are fewer: for an early answer."""
 ALL = 1 << 60
@@ -67,6 +70,18 @@ def search_cascade(
             search.runs.end()
 
 
+class _LeastPath(NamedTuple):
+    """What is known of the path with the least bound below a limit.
+
+    `path`: None if there is none, or if it is not known as time was over (`is_left`). `bound`: no
+    such path goes below it, inf if there is none.
+    """
+
+    path: OptionPath | None
+    bound: float
+    is_left: bool = False
+
+
 class _PathWalk:
     """The rounds of a search. `executed`: candidates and exchanges that ran."""
 
@@ -96,44 +111,54 @@ class _PathWalk:
         `reshards`: whether paths have them.
         """
         while True:
-            best = self.cascade.best_path("value")
+            best = self.cascade.best_path(PathQuestion("value"))
             value = inf if best is None else best.value
-            least = self._least(value, reshards=reshards)
+            left = limits if best is None else limits.less(self._seconds_on_numbers(best))
+            budget = limits.first if best is None else left.budget
+            least = self._least(value, budget.share(PATHS_SHARE), reshards=reshards)
             if reshards:
-                self.bound = value if least is None else least.value
+                self.bound = min(value, least.bound)
             self.bound = self._sound(self.bound)
             if self.on_progress is not None:
                 self.on_progress(self.executed, value, self.bound)
-            if least is None:
+            path = least.path or (self._other(best, reshards=reshards) if least.is_left else None)
+            if path is None or (budget.is_late if best is None else self._is_over(left)):
                 return best, self.bound
-            if best is None:
-                budget, is_over = limits.first, limits.first.is_late
-            else:
-                left = limits.less(self._seconds_on_numbers(best))
-                budget, is_over = left.budget, self._is_over(left)
-            if is_over:
+            has_run = self._execute(path, budget)
+            if least.is_left and best is not None and not has_run:
                 return best, self.bound
-            self._execute(least, budget)
+
+    def _other(self, best: OptionPath | None, *, reshards: bool) -> OptionPath | None:
+        """Return a path to go on with where the least one was not found: the best one, or any."""
+        hasty = PathQuestion("bound", reshards, is_hasty=True)
+        return best or self.cascade.best_path(hasty)
 
     def _sound(self, bound: float) -> float:
         """Return a bound of all paths, given one of those of options that were not left out."""
         return bound if self.cascade.is_whole else min(bound, self.cascade.least_bound)
 
-    def _least(self, limit: float, *, reshards: bool) -> OptionPath | None:
-        """Return the path with the least bound below a limit, None if there is none.
+    def _least(self, limit: float, budget: Budget, *, reshards: bool) -> _LeastPath:
+        """Return the path with the least bound below a limit.
 
         The exchanges of this path are found, which may raise its bound; then the least path is
-        looked for again, a limited number of times.
+        looked for again, a limited number of times. When the time of the budget is over, it is not
+        known.
         """
-        for _ in range(MOST_FOUND):
-            least = self.cascade.best_path("bound", reshards=reshards, limit=limit)
-            are_new = [move.find() for move in least.moves] if least is not None else []
-            if not any(are_new):
-                return least
-        return self.cascade.best_path("bound", reshards=reshards, limit=limit)
+        question = PathQuestion("bound", reshards, limit, is_over=lambda: budget.is_late)
+        try:
+            for _ in range(MOST_FOUND):
+                path = self.cascade.best_path(question)
+                are_new = [move.find() for move in path.moves] if path is not None else []
+                if not any(are_new):
+                    return _LeastPath(path, inf if path is None else path.value)
+            path = self.cascade.best_path(question)
+        except PathsLeft as left:
+            return _LeastPath(None, left.bound, is_left=True)
+        return _LeastPath(path, inf if path is None else path.value)
 
-    def _execute(self, path: OptionPath, budget: Budget) -> None:
-        """Execute a candidate of each option of a path, and its exchanges."""
+    def _execute(self, path: OptionPath, budget: Budget) -> bool:
+        """Execute a candidate of each option of a path, and its exchanges; return if any ran."""
+        before = self.executed
         for search in path.searches:
             search.runs.budget = budget
             if search.choice is None:
@@ -141,6 +166,7 @@ class _PathWalk:
             else:
                 self.executed += not search.is_closed and search.step()
         self.executed += sum(move.execute() for move in path.moves)
+        return self.executed > before
 
     def _seconds_on_numbers(self, path: OptionPath) -> float:
         """Return about the seconds of a path on numbers, but for those that are set aside."""

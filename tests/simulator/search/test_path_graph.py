@@ -9,12 +9,15 @@ from typing import cast
 import pytest
 
 from tilewright.simulator.exchanges.exchange_move import Move
+from tilewright.simulator.search import path_graph
 from tilewright.simulator.search.candidate_search import CandidateSearch
 from tilewright.simulator.search.path_graph import (
     Contents,
     OptionPath,
     OptionStep,
     PathGraph,
+    PathQuestion,
+    PathsLeft,
     Which,
 )
 
@@ -92,15 +95,46 @@ def test_the_path_is_the_least_of_all(seed: int) -> None:
     for which in kinds:
         for reshards in (False, True):
             behind, least = case.behind(which), case.least(which, reshards=reshards)
-            path = graph.best_path(which, behind, reshards=reshards)
+            path = graph.best_path(PathQuestion(which, reshards), behind)
             assert (inf if path is None else path.value) == least
             assert path is None or path.value == _sum(path, which)
-            below = graph.best_path(which, behind, reshards=reshards, limit=least)
+            below = graph.best_path(PathQuestion(which, reshards, least), behind)
             assert below is None
     for step in case.steps[0, Contents()]:
         step.search.bound = 100  # type: ignore[misc]  # bounds change between walks
-    again = graph.best_path("bound", case.behind("bound"), reshards=True)
+    again = graph.best_path(PathQuestion("bound"), case.behind("bound"))
     assert (inf if again is None else again.value) == case.least("bound", reshards=True)
+
+
+def bound_shown(case: _Case, question: PathQuestion) -> float:
+    try:
+        path = PathGraph(DEPTH, case.steps_of).best_path(question, case.behind("bound"))
+    except PathsLeft as left:
+        return left.bound
+    return inf if path is None else path.value
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_search_that_ends_before_has_a_bound_and_any_path(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = _Case(seed)
+    least = case.least("bound", reshards=True)
+    for visits in range(12):
+        asked = iter(range(visits))
+        question = PathQuestion("bound", is_over=lambda left=asked: next(left, None) is None)
+        assert bound_shown(case, question) <= least
+    whole = PathQuestion("bound")
+    assert bound_shown(case, whole) == least
+    hasty = PathQuestion("bound", is_hasty=True, is_over=lambda: True)
+    graph = PathGraph(DEPTH, case.steps_of)
+    path = graph.best_path(hasty, case.behind("bound"))
+    assert (path is None) == (least == inf)
+    assert path is None or least <= path.value == _sum(path, "bound")
+    monkeypatch.setattr(path_graph, "MOST_STEPS", -1)
+    if least < inf:
+        with pytest.raises(PathsLeft):
+            PathGraph(DEPTH, case.steps_of).best_path(PathQuestion("bound"), case.behind("bound"))
 
 
 def _sum(path: OptionPath, which: str) -> float:
