@@ -32,15 +32,15 @@ from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.lowering.addresses import PERIOD_WORDS, LeftTensors
 from tilewright.simulator.search.candidate_search import CandidateSearch
 from tilewright.simulator.search.candidates.candidates import BoundedFamily, Candidates
-from tilewright.simulator.search.path_graph import (
+from tilewright.simulator.search.paths.path_graph import (
     Contents,
     Held,
     OptionPath,
     OptionStep,
     PathGraph,
     PathQuestion,
-    Which,
 )
+from tilewright.simulator.search.paths.path_rests import PathRests
 from tilewright.simulator.search.persistent_space import NOT_SHARED, PersistentSpace
 
 _NOTHING: frozenset[str] = frozenset()
@@ -287,7 +287,8 @@ class Cascade:
         Values are those of the candidates found so far. Raises PathsLeft if the question's time is
         over before, or there are too many paths.
         """
-        return self._graph.best_path(question, self._least_behind(question.which))
+        rests = PathRests(self.options, self._inputs, self._written, self._move, question)
+        return self._graph.best_path(question, rests.of)
 
     @property
     def least_bound(self) -> float:
@@ -307,18 +308,6 @@ class Cascade:
     def least_energy(self) -> float:
         """An energy (J) that no path goes below, leakage left out, whatever moves."""
         return sum(min(option.least_energy for option in options) for options in self.options)
-
-    def _least_behind(self, which: Which) -> list[float]:
-        """Return by Einsum the least sum of bounds or values from it on, and 0 at the end.
-
-        It holds whatever tensors the elements have.
-        """
-        sums = [0.0]
-        for options in reversed(self.options):
-            least = min((o.least_bound if which == "bound" else o.least_value for o in options),
-                        default=inf)  # fmt: skip
-            sums.append(sums[-1] + least)
-        return sums[::-1]
 
     def _steps(self, number: int, contents: Contents) -> list[OptionStep]:
         """Return the steps that an Einsum can take with certain contents of the elements' memories.

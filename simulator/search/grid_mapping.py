@@ -40,8 +40,8 @@ from tilewright.simulator.search.grid_certificate import (
     objective_value,
 )
 from tilewright.simulator.search.grid_search import GridSearchResult, no_mapping
-from tilewright.simulator.search.path_graph import OptionPath, PathQuestion, PathsLeft
-from tilewright.simulator.search.path_search import CascadeLimits, search_cascade
+from tilewright.simulator.search.paths.path_graph import OptionPath, PathQuestion, PathsLeft
+from tilewright.simulator.search.paths.path_search import CascadeLimits, search_cascade
 
 Progress = Callable[[int, float, float], None]
 AT_ONCE = 0.2

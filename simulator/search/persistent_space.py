@@ -13,7 +13,7 @@ from typing import Final
 
 from tilewright.simulator.lowering.addresses import PERIOD_WORDS
 from tilewright.simulator.search.candidates.candidates import BoundedFamily
-from tilewright.simulator.search.path_graph import Contents
+from tilewright.simulator.search.paths.path_graph import Contents
 
 MOST_SUMS: Final = 64
 """Numbers of words that paths may set aside; where there are more, they count in 32nds."""

@@ -1,7 +1,7 @@
 """The least path of a graph of options equals the least of all paths, one by one."""
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import cast
@@ -9,9 +9,9 @@ from typing import cast
 import pytest
 
 from tilewright.simulator.exchanges.exchange_move import Move
-from tilewright.simulator.search import path_graph
 from tilewright.simulator.search.candidate_search import CandidateSearch
-from tilewright.simulator.search.path_graph import (
+from tilewright.simulator.search.paths import path_graph
+from tilewright.simulator.search.paths.path_graph import (
     Contents,
     OptionPath,
     OptionStep,
@@ -78,6 +78,10 @@ class _Case:
     def least(self, which: str, *, reshards: bool) -> float:
         return min(self.sums(0, Contents(), which, reshards=reshards), default=inf)
 
+    def rest(self, which: str) -> Callable[[int, Contents], float]:
+        behind = self.behind(which)
+        return lambda number, _: behind[number]
+
     def behind(self, which: str) -> list[float]:
         least = [
             min((getattr(s.search, which) for (n, _), of in self.steps.items() if n == number
@@ -94,7 +98,7 @@ def test_the_path_is_the_least_of_all(seed: int) -> None:
     kinds: tuple[Which, ...] = ("bound", "value")
     for which in kinds:
         for reshards in (False, True):
-            behind, least = case.behind(which), case.least(which, reshards=reshards)
+            behind, least = case.rest(which), case.least(which, reshards=reshards)
             path = graph.best_path(PathQuestion(which, reshards), behind)
             assert (inf if path is None else path.value) == least
             assert path is None or path.value == _sum(path, which)
@@ -102,13 +106,13 @@ def test_the_path_is_the_least_of_all(seed: int) -> None:
             assert below is None
     for step in case.steps[0, Contents()]:
         step.search.bound = 100  # type: ignore[misc]  # bounds change between walks
-    again = graph.best_path(PathQuestion("bound"), case.behind("bound"))
+    again = graph.best_path(PathQuestion("bound"), case.rest("bound"))
     assert (inf if again is None else again.value) == case.least("bound", reshards=True)
 
 
 def bound_shown(case: _Case, question: PathQuestion) -> float:
     try:
-        path = PathGraph(DEPTH, case.steps_of).best_path(question, case.behind("bound"))
+        path = PathGraph(DEPTH, case.steps_of).best_path(question, case.rest("bound"))
     except PathsLeft as left:
         return left.bound
     return inf if path is None else path.value
@@ -128,13 +132,13 @@ def test_a_search_that_ends_before_has_a_bound_and_any_path(
     assert bound_shown(case, whole) == least
     hasty = PathQuestion("bound", is_hasty=True, is_over=lambda: True)
     graph = PathGraph(DEPTH, case.steps_of)
-    path = graph.best_path(hasty, case.behind("bound"))
+    path = graph.best_path(hasty, case.rest("bound"))
     assert (path is None) == (least == inf)
     assert path is None or least <= path.value == _sum(path, "bound")
     monkeypatch.setattr(path_graph, "MOST_STEPS", -1)
     if least < inf:
         with pytest.raises(PathsLeft):
-            PathGraph(DEPTH, case.steps_of).best_path(PathQuestion("bound"), case.behind("bound"))
+            PathGraph(DEPTH, case.steps_of).best_path(PathQuestion("bound"), case.rest("bound"))
 
 
 def _sum(path: OptionPath, which: str) -> float:

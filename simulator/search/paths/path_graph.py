@@ -89,6 +89,8 @@ class PathQuestion:
     is_over: Callable[[], bool] = lambda: False
 
 
+Rest = Callable[[int, Contents], float]
+"""What is left of any path at least, given the number of an Einsum and the contents before it."""
 MOST_STEPS = 2_000_000
 """Steps of a graph, of some 500 bytes each, after which only a hasty search goes on."""
 HASTE = 1e6
@@ -116,20 +118,21 @@ class PathGraph:
         self._steps: dict[int, _StepTable] = {}
         self._step_count = 0
 
-    def best_path(self, question: PathQuestion, behind: Sequence[float]) -> OptionPath | None:
+    def best_path(self, question: PathQuestion, rest_of: Rest) -> OptionPath | None:
         """Return the path with the least sum of bounds or values, None if none is below the limit.
 
-        `behind`: by Einsum, the least sum of it and all later ones, with 0 at the end. Of equal
-        paths it is the first one. Raises PathsLeft if time is over before, or the graph has too
-        many steps.
+        `rest_of`: what is left of any path at least, in front of an Einsum with some contents; no
+        step makes it less by more than the step costs. Of equal paths it is the first one. Raises
+        PathsLeft if time is over before, or the graph has too many steps.
         """
         searches = _Values[CandidateSearch](self._searches, question.which)
         moves = _Values[Move](self._moves, question.which)
         limit, haste = question.limit, HASTE if question.is_hasty else 1.0
         starts = [self._state(0, contents) for contents in self._starts]
-        least = np.full(len(self._states), inf)
+        least, rests = np.full(len(self._states), inf), np.full(len(self._states), np.nan)
         least[starts], before = 0.0, dict[int, tuple[int, int]]()
-        heap = [(haste * behind[0], 0, number, start) for number, start in enumerate(starts)]
+        rests[starts] = [rest_of(*self._states[start]) for start in starts]
+        heap = [(haste * rests[start], 0, number, start) for number, start in enumerate(starts)]
         order, done = len(starts), set[int]()
         while heap and (question.is_hasty or heap[0][0] < limit):
             bound, depth, _, state = heappop(heap)
@@ -140,16 +143,19 @@ class PathGraph:
             done.add(state)
             if -depth == self.depth:
                 return self._path(state, before, float(least[state]))
-            steps, rest = self._steps_from(state), behind[1 - depth]
-            least = _longer(least, len(self._states))
+            steps = self._steps_from(state)
+            least = _longer(least, len(self._states), inf)
+            rests = _longer(rests, len(self._states), np.nan)
             rows = steps.rows(reshards=question.reshards)
             moved = moves.at(steps.moves[rows]).sum(axis=1)
             totals = least[state] + searches.at(steps.searches[rows]) + moved
             targets = steps.targets[rows]
-            useful = (totals < least[targets]) & (totals + rest < limit)
-            for place in np.flatnonzero(useful).tolist():
+            for place in np.flatnonzero(totals < np.minimum(least[targets], limit)).tolist():
                 target, total = int(targets[place]), float(totals[place])
-                if total < least[target] and target not in done:
+                if np.isnan(rests[target]):
+                    rests[target] = rest_of(*self._states[target])
+                rest = float(rests[target])
+                if total < least[target] and target not in done and total + rest < limit:
                     least[target], before[target] = total, (state, int(rows[place]))
                     order += 1
                     heappush(heap, (total + haste * rest, depth - 1, order, target))
@@ -198,9 +204,9 @@ class PathGraph:
         return self._steps[state]
 
 
-def _longer(least: _Floats, size: int) -> _Floats:
-    """Return sums of so many states; those of new ones are infinite."""
-    return np.concatenate([least, np.full(max(0, size - least.size), inf)])
+def _longer(values: _Floats, size: int, new: float) -> _Floats:
+    """Return the values of so many states; those of new ones are `new`."""
+    return np.concatenate([values, np.full(max(0, size - values.size), new)])
 
 
 NO_ITEM = -1

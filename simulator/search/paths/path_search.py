@@ -14,7 +14,7 @@ from typing import NamedTuple
 from tilewright.mapper.searches.budget import UNLIMITED, Budget
 from tilewright.simulator.search.candidates.candidate_runs import ON_NUMBERS
 from tilewright.simulator.search.cascade_search import Cascade
-from tilewright.simulator.search.path_graph import OptionPath, PathQuestion, PathsLeft
+from tilewright.simulator.search.paths.path_graph import OptionPath, PathQuestion, PathsLeft
 
 Progress = Callable[[int, float, float], None]
 MOST_FOUND = 4

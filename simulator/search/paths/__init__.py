@@ -1,0 +1,1 @@
+"""Paths through the options of all Einsums of a workload, and their search."""
