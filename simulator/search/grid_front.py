@@ -18,7 +18,7 @@ from tilewright.mapper.grid.grid import grid_of
 from tilewright.mapper.grid.grid_constraints import NO_CONSTRAINTS, GridConstraints
 from tilewright.mapper.grid.grid_mapspace import GridChoice, GridFamily, GridMapspace
 from tilewright.mapper.grid.predicted_counts import predict
-from tilewright.mapper.searches.budget import Budget, budget_from
+from tilewright.mapper.searches.budget import UNLIMITED, Budget
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.execution.action_counts import predicted_energy, run_energies
@@ -120,7 +120,7 @@ class GridFrontSearch:
         start, budget = time.perf_counter(), budget_of_runs(self.budget_s)
         space = GridMapspace(grid_of(flat), einsum, self.constraints)
         candidates = Candidates.unbounded("latency", self.settings, flat, space).bounded(
-            budget_from(BOUNDING_SHARE * self.budget_s if self.budget_s else None)
+            budget.share(BOUNDING_SHARE) if self.budget_s else UNLIMITED
         )
         walk = _FrontWalk(candidates, self.metrics, budget)
         while walk.heap and not (walk.points and budget.is_late):

@@ -117,7 +117,7 @@ def test_what_has_no_time_is_left_out_and_said(monkeypatch: pytest.MonkeyPatch) 
     assert short.certificate.is_whole
     assert [point.cycles for point in short.points] == [whole.points[0].cycles]
     assert short.certificate.left == len(whole.points) - 1
-    monkeypatch.setattr(grid_front, "budget_from", lambda _: Budget(deadline=0.0))
+    monkeypatch.setattr(grid_front, "BOUNDING_SHARE", 0.0)
     short = GridFrontSearch(budget_s=60.0).run(flat, einsum)
     assert not short.certificate.is_complete
     assert "others not looked at for lack of time" in str(short.certificate)
