@@ -96,9 +96,7 @@ def passing_streams(program: Program, first: int) -> PassingStreams:
     """
     _check_ends(program)
     routes = [r for r in program.routes if r.area.column + r.area.width > first]
-    colors = {r.color for r in routes if not {"E", "W"}.isdisjoint(route_ports(r))}
-    if not all(_passes(r, first, program.width) for r in routes if r.color in colors):
-        raise NotCovered(CROSSED)
+    colors = _passing_colors(program, routes, first)
     rest = tuple(r for r in routes if r.color not in colors)
     alone = _alone(program, rest)
     streams = tuple(
@@ -108,6 +106,14 @@ def passing_streams(program: Program, first: int) -> PassingStreams:
     _, columns = line_digests(replace(program, routes=rest))
     _, alike = np.unique(columns, axis=0, return_inverse=True)
     return PassingStreams(program, first, streams, alike.ravel().astype(np.int64))
+
+
+def _passing_colors(program: Program, routes: list[Route], first: int) -> set[str]:
+    """Return the colors that cross from one column to the next one; raises NotCovered as above."""
+    colors = {r.color for r in routes if not {"E", "W"}.isdisjoint(route_ports(r))}
+    if not all(_passes(r, first, program.width) for r in routes if r.color in colors):
+        raise NotCovered(CROSSED)
+    return colors
 
 
 def route_ports(route: Route) -> tuple[str, ...]:

@@ -316,21 +316,17 @@ class ElementCycles:
         """
         family, received = tiles.family, self._received(tiles)
         once = self._operations(values for _, values, passes in received if not passes)
-        each = [values for _, values, passes in received if passes]
+        each = {access: values for access, values, passes in received if passes}
         if family.tile is None:
             return once, once
-        if family.outer is not None:
-            turns = ((tiles.turns(access), values) for access, values, passes in received if passes)
-            cycles = once + sum(number * self._operations([values]) for number, values in turns)
-            cycles += tiles.passes * self._loop(tiles.steps // tiles.passes - 1)
-            return cycles, cycles
         if family.shifts:
             thread, slot = self._shifting(tiles)
             return once + (tiles.steps - 1) * thread, once + (tiles.steps - 1) * slot
         if family.buffers == 2:
-            thread, slot = self._overlapped(each, max(1, len(each)))
+            thread, slot = self._overlapped([*each.values()], max(1, len(each)))
             return once + tiles.steps * thread, once + tiles.steps * slot
-        cycles = once + tiles.steps * self._operations(each) + self._loop(tiles.steps - 1)
+        cycles = once + tiles.passes * self._loop(tiles.steps // tiles.passes - 1)
+        cycles += sum(tiles.turns(a) * self._operations([values]) for a, values in each.items())
         return cycles, cycles
 
     def _shifting(self, tiles: FamilyTiles) -> tuple[float, float]:

@@ -129,11 +129,7 @@ class GridFrontSearch:
         candidates.known.save()
         if not walk.points:
             raise no_mapping(einsum, walk.reasons)
-        points: list[EinsumExecution] = []
-        end = budget_of_answer(self.budget_s)
-        for point in sorted(walk.points, key=lambda point: point.values):
-            if not points or not end.is_late:
-                points.append(walk.on_numbers(point))
+        points = walk.all_on_numbers(budget_of_answer(self.budget_s))
         certificate = walk.certificate(len(walk.points) - len(points))
         return GridFront(self.metrics, tuple(points), certificate, time.perf_counter() - start)
 
@@ -238,6 +234,14 @@ class _FrontWalk:
         values = tuple(exact[name] for name in self.metrics)
         assert all(b <= v * ROUNDING for b, v in zip(bounds, values, strict=True)), choice
         self._add(_ExecutedPoint(values, choice, cycles))
+
+    def all_on_numbers(self, end: Budget) -> list[EinsumExecution]:
+        """Run the points of the set on numbers: the first one, and others while there is time."""
+        runs: list[EinsumExecution] = []
+        for point in sorted(self.points, key=lambda point: point.values):
+            if not runs or not end.is_late:
+                runs.append(self.on_numbers(point))
+        return runs
 
     def on_numbers(self, point: _ExecutedPoint) -> EinsumExecution:
         """Run a point of the set on numbers; it must give the same metrics."""

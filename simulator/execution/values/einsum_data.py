@@ -306,24 +306,39 @@ def _by_windows(einsum: Einsum, values: Mapping[str, Floats]) -> Floats:
     Each operand is read at all points of its own rank variables, so that a convolution becomes a
     product of matrices; the points of the whole iteration space are never held at once.
     """
-    read, output = read_values(einsum, values), einsum.outputs[0]
-    letters = {name: chr(ord("a") + number) for number, name in enumerate(einsum.bounds)}
-    used = [
-        [name for name, size in zip(einsum.bounds, array.shape, strict=True) if size > 1]
-        for array in read
-    ]
-    written = _names(output) if _is_plain(output) else []
-    long = {name for name, bound in einsum.bounds.items() if bound > 1}
-    if (
-        not written
-        or len(set(written)) < len(written)
-        or long - {n for names in used for n in names}
-    ):
+    read = read_values(einsum, values)
+    formula = _formula_of_windows(einsum, read)
+    if formula is None:
         return joined_values(einsum, _product(read))
-    spelled = ["".join(letters[name] for name in names) for names in used]
-    formula = ",".join(spelled) + "->" + "".join(letters[n] for n in written if n in long)
     result = np.einsum(formula, *map(np.squeeze, read), optimize=len(read) > 1)
-    return np.asarray(result).reshape([einsum.bounds[name] for name in written])
+    shape = [einsum.bounds[name] for name in _names(einsum.outputs[0])]
+    return np.asarray(result).reshape(shape)
+
+
+def _formula_of_windows(einsum: Einsum, read: list[Floats]) -> str | None:
+    """Return the formula of a product for np.einsum, rank variables of one value left out.
+
+    `read`: the operands at all points of their rank variables. None where the output is indexed by
+    other than different rank variables, or one of many values by no operand.
+    """
+    output = einsum.outputs[0]
+    if not _is_plain(output) or len(set(_names(output))) < len(_names(output)):
+        return None
+    letters = {
+        name: chr(ord("a") + number) if bound > 1 else ""
+        for number, (name, bound) in enumerate(einsum.bounds.items())
+    }
+    spelled = [_spelled(einsum, array.shape, letters) for array in read]
+    if not set("".join(letters.values())) <= set("".join(spelled)):
+        return None
+    return ",".join(spelled) + "->" + "".join(letters[name] for name in _names(output))
+
+
+def _spelled(einsum: Einsum, shape: tuple[int, ...], letters: Mapping[str, str]) -> str:
+    """Return the letters of the rank variables along which an operand has several values."""
+    return "".join(
+        letters[name] for name, size in zip(einsum.bounds, shape, strict=True) if size > 1
+    )
 
 
 def _product(arrays: list[Floats]) -> Floats:

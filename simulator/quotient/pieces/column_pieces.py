@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.simulator.program.program import Program
-from tilewright.simulator.program.routes import EdgeInput, EdgeOutput
+from tilewright.simulator.program.routes import EdgeInput, EdgeOutput, Route
 from tilewright.simulator.quotient.bands import equal_rows
 from tilewright.simulator.quotient.line_blocks import (
     Ints,
@@ -44,15 +44,21 @@ def column_pieces(program: Program) -> tuple[range, ...]:
             joined[rows, columns] = True
         if "S" in ports:
             joined[rows.start + 1 : rows.stop + 1, columns] = True
-        positions = route.directions()
-        if any("E" in (position.rx or ()) for position in positions):
-            goes_west[columns] = True
-        if any("W" in (position.tx or ()) for position in positions):
-            goes_west[max(0, columns.start - 1) : columns.stop - 1] = True
+        _mark_west(goes_west, route)
     joined[0] = False
     differs = (joined[:, 1:] != joined[:, :-1]).any(axis=0)
     ends = np.flatnonzero(differs & ~goes_west) + 1
     return tuple(range(*ends) for ends in pairwise([0, *ends.tolist(), program.width]))
+
+
+def _mark_west(goes_west: npt.NDArray[np.bool_], route: Route) -> None:
+    """Mark the columns from whose eastern neighbour words of a route come; changes `goes_west`."""
+    first, end = route.area.column, route.area.column + route.area.width
+    positions = route.directions()
+    if any("E" in (position.rx or ()) for position in positions):
+        goes_west[first:end] = True
+    if any("W" in (position.tx or ()) for position in positions):
+        goes_west[max(0, first - 1) : end - 1] = True
 
 
 @dataclass(frozen=True, slots=True)

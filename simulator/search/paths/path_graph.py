@@ -127,38 +127,26 @@ class PathGraph:
         """
         searches = _Values[CandidateSearch](self._searches, question.which)
         moves = _Values[Move](self._moves, question.which)
-        limit, haste = question.limit, HASTE if question.is_hasty else 1.0
+        front = _Frontier(question, lambda state: rest_of(*self._states[state]))
         starts = [self._state(0, contents) for contents in self._starts]
-        least, rests = np.full(len(self._states), inf), np.full(len(self._states), np.nan)
-        least[starts], before = 0.0, dict[int, tuple[int, int]]()
-        rests[starts] = [rest_of(*self._states[start]) for start in starts]
-        heap = [(haste * rests[start], 0, number, start) for number, start in enumerate(starts)]
-        order, done = len(starts), set[int]()
-        while heap and (question.is_hasty or heap[0][0] < limit):
-            bound, depth, _, state = heappop(heap)
-            if state in done:
-                continue
+        front.grow(len(self._states))
+        for start in starts:
+            front.add(start, 0.0, 0)
+        while (entry := front.pop()) is not None:
+            bound, depth, state = entry
             if not question.is_hasty and (question.is_over() or self._is_full(state, question)):
                 raise PathsLeft(bound)
-            done.add(state)
-            if -depth == self.depth:
-                return self._path(state, before, float(least[state]))
+            if depth == self.depth:
+                return self._path(state, front.before, float(front.least[state]))
             steps = self._steps_from(state)
-            least = _longer(least, len(self._states), inf)
-            rests = _longer(rests, len(self._states), np.nan)
+            front.grow(len(self._states))
             rows = steps.rows(reshards=question.reshards)
             moved = moves.at(steps.moves[rows]).sum(axis=1)
-            totals = least[state] + searches.at(steps.searches[rows]) + moved
+            totals = front.least[state] + searches.at(steps.searches[rows]) + moved
             targets = steps.targets[rows]
-            for place in np.flatnonzero(totals < np.minimum(least[targets], limit)).tolist():
-                target, total = int(targets[place]), float(totals[place])
-                if np.isnan(rests[target]):
-                    rests[target] = rest_of(*self._states[target])
-                rest = float(rests[target])
-                if total < least[target] and target not in done and total + rest < limit:
-                    least[target], before[target] = total, (state, int(rows[place]))
-                    order += 1
-                    heappush(heap, (total + haste * rest, depth - 1, order, target))
+            for place in front.nearer(targets, totals):
+                came = state, int(rows[place])
+                front.add(int(targets[place]), float(totals[place]), depth + 1, came)
         return None
 
     def _is_full(self, state: int, question: PathQuestion) -> bool:
@@ -202,6 +190,62 @@ class PathGraph:
                 np.array([self._state(number + 1, step.after) for step in steps], dtype=np.int64),
             )
         return self._steps[state]
+
+
+class _Frontier:
+    """The states that a search of paths has reached, the one with the least sum and rest first.
+
+    `least`: by state, the least sum of a path to it; `before`: the state and the row of the step by
+    which that comes.
+    """
+
+    def __init__(self, question: PathQuestion, rest_of: Callable[[int], float]) -> None:
+        self._question, self._rest_of = question, rest_of
+        self._haste = HASTE if question.is_hasty else 1.0
+        self.least, self._rests = np.zeros(0), np.zeros(0)
+        self.before: dict[int, tuple[int, int]] = {}
+        self._heap: list[tuple[float, int, int, int]] = []
+        self._done: set[int] = set()
+        self._order = 0
+
+    def grow(self, states: int) -> None:
+        """Make room for so many states; nothing is known of the new ones."""
+        self.least = _longer(self.least, states, inf)
+        self._rests = _longer(self._rests, states, np.nan)
+
+    def pop(self) -> tuple[float, int, int] | None:
+        """Take the first state: (bound of paths left, its depth, its number); None at the end."""
+        heap, question = self._heap, self._question
+        while heap and (question.is_hasty or heap[0][0] < question.limit):
+            bound, depth, _, state = heappop(heap)
+            if state not in self._done:
+                self._done.add(state)
+                return bound, -depth, state
+        return None
+
+    def nearer(self, targets: _Integers, totals: _Floats) -> list[int]:
+        """Return the places of those sums that are less than any known one, and than the limit."""
+        most = np.minimum(self.least[targets], self._question.limit)
+        return [int(place) for place in np.flatnonzero(totals < most)]
+
+    def add(
+        self, state: int, total: float, depth: int, came: tuple[int, int] | None = None
+    ) -> None:
+        """Add a path to a state, if it may be the least one.
+
+        `came`: the state and row of its last step.
+        """
+        if np.isnan(self._rests[state]):
+            self._rests[state] = self._rest_of(state)
+        rest = float(self._rests[state])
+        is_late = total >= self.least[state] or state in self._done
+        if is_late or total + rest >= self._question.limit:
+            return
+        self.least[state] = total
+        if came is not None:
+            self.before[state] = came
+        self._order += 1
+        heappush(self._heap, (total + self._haste * rest, -depth, self._order, state))
 
 
 def _longer(values: _Floats, size: int, new: float) -> _Floats:

@@ -113,20 +113,31 @@ class _PathWalk:
         while True:
             best = self.cascade.best_path(PathQuestion("value"))
             value = inf if best is None else best.value
-            left = limits if best is None else limits.less(self._seconds_on_numbers(best))
-            budget = limits.first if best is None else left.budget
-            least = self._least(value, budget.share(PATHS_SHARE), reshards=reshards)
-            if reshards:
-                self.bound = min(value, least.bound)
-            self.bound = self._sound(self.bound)
-            if self.on_progress is not None:
-                self.on_progress(self.executed, value, self.bound)
-            path = least.path or (self._other(best, reshards=reshards) if least.is_left else None)
-            if path is None or (budget.is_late if best is None else self._is_over(left)):
+            left = self._left(best, limits)
+            least = self._least(value, left.budget.share(PATHS_SHARE), reshards=reshards)
+            self._note(value, least, reshards=reshards)
+            path = least.path
+            if path is None and least.is_left:
+                path = self._other(best, reshards=reshards)
+            if path is None or self._is_over(left):
                 return best, self.bound
-            has_run = self._execute(path, budget)
-            if least.is_left and best is not None and not has_run:
+            has_run = self._execute(path, left.budget)
+            if not has_run and least.path is None and best is not None:
                 return best, self.bound
+
+    def _left(self, best: OptionPath | None, limits: CascadeLimits) -> CascadeLimits:
+        """Return what is left of the limits; before a first path has run, its time is all."""
+        if best is None:
+            return CascadeLimits(budget=limits.first)
+        return limits.less(self._seconds_on_numbers(best))
+
+    def _note(self, value: float, least: _LeastPath, *, reshards: bool) -> None:
+        """Keep the bound of all paths, and report the progress."""
+        if reshards:
+            self.bound = min(value, least.bound)
+        self.bound = self._sound(self.bound)
+        if self.on_progress is not None:
+            self.on_progress(self.executed, value, self.bound)
 
     def _other(self, best: OptionPath | None, *, reshards: bool) -> OptionPath | None:
         """Return a path to go on with where the least one was not found: the best one, or any."""
