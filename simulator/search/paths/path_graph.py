@@ -249,8 +249,13 @@ class _Frontier:
 
 
 def _longer(values: _Floats, size: int, new: float) -> _Floats:
-    """Return the values of so many states; those of new ones are `new`."""
-    return np.concatenate([values, np.full(max(0, size - values.size), new)])
+    """Return the values of at least so many states; those of new ones are `new`.
+
+    It becomes twice as long at a time, so that many states are not copied for each few new ones.
+    """
+    if size <= values.size:
+        return values
+    return np.concatenate([values, np.full(max(size - values.size, values.size), new)])
 
 
 NO_ITEM = -1

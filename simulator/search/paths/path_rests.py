@@ -99,12 +99,12 @@ class PathRests(Generic[_Option]):
         costs = readers.least
         for item in held:
             if item not in readers.moved:
-                readers.moved[item] = np.array([self._moved(item, o) for o in readers.options])
+                readers.moved[item] = np.array([self._moved(*item, o) for o in readers.options])
             costs = costs + readers.moved[item]
         return float(costs.min())
 
-    def _moved(self, item: tuple[str, int], option: _Option) -> float:
-        name, place = item
+    def _moved(self, name: str, place: int, option: _Option) -> float:
+        """Return what it costs to bring a tensor from a distribution to an option."""
         move = self._move(name, place, dict(option.reads)[name], option)
         if move.is_there:
             return 0.0

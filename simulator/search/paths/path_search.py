@@ -73,13 +73,17 @@ def search_cascade(
 class _LeastPath(NamedTuple):
     """What is known of the path with the least bound below a limit.
 
-    `path`: None if there is none, or if it is not known as time was over (`is_left`). `bound`: no
-    such path goes below it, inf if there is none.
+    `path`: None if there is none, or if it is not known as time was over. `bound`: no such path
+    goes below it, inf if there is none.
     """
 
     path: OptionPath | None
     bound: float
-    is_left: bool = False
+
+    @property
+    def is_left(self) -> bool:
+        """Whether there may be such a path, but time was over before it was found."""
+        return self.path is None and self.bound < inf
 
 
 class _PathWalk:
@@ -164,7 +168,7 @@ class _PathWalk:
                     return _LeastPath(path, inf if path is None else path.value)
             path = self.cascade.best_path(question)
         except PathsLeft as left:
-            return _LeastPath(None, left.bound, is_left=True)
+            return _LeastPath(None, left.bound)
         return _LeastPath(path, inf if path is None else path.value)
 
     def _execute(self, path: OptionPath, budget: Budget) -> bool:

@@ -9,12 +9,14 @@ import pytest
 from grid_mappings import RESIDENT_GEMV
 
 from tilewright.arch.files.source import load_document
+from tilewright.arch.flattening.flat import FlatArch
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.grid.grid import grid_of
 from tilewright.mapper.grid.grid_constraints import GridConstraints
 from tilewright.mapper.grid.grid_mapspace import GridMapspace
 from tilewright.mapper.searches.budget import Budget
 from tilewright.mapper.searches.shared.hit_counts import EINSUMS, SIMULATIONS
+from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings
 from tilewright.simulator.execution.execution import grid_path
@@ -138,13 +140,18 @@ def test_what_a_pattern_says_is_known_too(tmp_path: Path, monkeypatch: pytest.Mo
     assert simulations - repeated <= found[0].certificate.executed
 
 
-def test_a_front_is_the_same(tmp_path: Path) -> None:
+def resident_gemv() -> tuple[FlatArch, Einsum]:
+    """The path to the elements of a small grid, and a product whose matrix is in them."""
     arch = load_arch(HARDWARE, variables={"GridX": 2, "GridY": 2})
     workload = load_workload(load_document("w.yaml", text=RESIDENT_GEMV))
-    flat = grid_path(arch, workload, workload.einsums[0])
+    return grid_path(arch, workload, workload.einsums[0]), workload.einsums[0]
+
+
+def test_a_front_is_the_same(tmp_path: Path) -> None:
+    flat, einsum = resident_gemv()
     fronts = [
         GridFrontSearch(settings=ExecutionSettings(known=store), constraints=SHARES).run(
-            flat, workload.einsums[0]
+            flat, einsum
         )
         for store in (NOTHING_KEPT, ContentStore(tmp_path), ContentStore(tmp_path))
     ]
@@ -154,10 +161,8 @@ def test_a_front_is_the_same(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("hits")
 def test_a_run_that_ends_early_is_not_known(tmp_path: Path) -> None:
-    arch = load_arch(HARDWARE, variables={"GridX": 2, "GridY": 2})
-    workload = load_workload(load_document("w.yaml", text=RESIDENT_GEMV))
-    flat = grid_path(arch, workload, workload.einsums[0])
-    space = GridMapspace(grid_of(flat), workload.einsums[0])
+    flat, einsum = resident_gemv()
+    space = GridMapspace(grid_of(flat), einsum)
     settings = ExecutionSettings(known=ContentStore(tmp_path))
     choice = space.members(next(iter(space.families())))[0]
     candidates = Candidates.of("latency", settings, flat, space)
@@ -174,10 +179,8 @@ def test_a_run_that_ends_early_is_not_known(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("hits")
 def test_bounds_of_some_families_only_are_not_kept(tmp_path: Path) -> None:
-    arch = load_arch(HARDWARE, variables={"GridX": 2, "GridY": 2})
-    workload = load_workload(load_document("w.yaml", text=RESIDENT_GEMV))
-    flat = grid_path(arch, workload, workload.einsums[0])
-    space = GridMapspace(grid_of(flat), workload.einsums[0])
+    flat, einsum = resident_gemv()
+    space = GridMapspace(grid_of(flat), einsum)
     settings = ExecutionSettings(known=ContentStore(tmp_path))
     short = Candidates.unbounded("latency", settings, flat, space).bounded(Budget(0.0))
     whole = Candidates.of("latency", settings, flat, space)
