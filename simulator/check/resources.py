@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
+from tilewright.arch.memo import IdentityCache
 from tilewright.simulator.check.register_check import check_registers
 from tilewright.simulator.check.register_count import check_register_count
 from tilewright.simulator.compile.code.code_families import check_once
@@ -14,7 +15,6 @@ from tilewright.simulator.instructions.kind import ProfileContext, no_check
 from tilewright.simulator.instructions.router_changes import route_changes
 from tilewright.simulator.instructions.table import kind_of
 from tilewright.simulator.isa.machine_errors import ErrorSubject, ProgramError
-from tilewright.simulator.isa.memo import IdentityCache
 from tilewright.simulator.profiles.profile import Profile, profile_number
 from tilewright.simulator.program.code_parts import (
     all_instructions,

@@ -12,6 +12,7 @@ from typing import Final
 
 import numpy as np
 
+from tilewright.arch.memo import IdentityCache
 from tilewright.simulator.check.field_types import check_fields
 from tilewright.simulator.check.limits import unknown_name
 from tilewright.simulator.check.route_check import check_routes_and_ports
@@ -35,7 +36,6 @@ from tilewright.simulator.instructions.register_load import check_load
 from tilewright.simulator.instructions.table import kind_of
 from tilewright.simulator.isa.dsd import Buffer
 from tilewright.simulator.isa.machine_errors import ErrorSubject, ProgramError
-from tilewright.simulator.isa.memo import IdentityCache
 from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.program.code_parts import all_instructions
 from tilewright.simulator.program.program import (

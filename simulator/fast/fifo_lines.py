@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tilewright.arch.memo import IdentityCache
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.fabric.network import (
     EDGE_IN,
@@ -26,7 +27,6 @@ from tilewright.simulator.fast.graph import Ints
 from tilewright.simulator.fast.independent_parts import Division
 from tilewright.simulator.fast.no_certificate import NotCovered
 from tilewright.simulator.fast.ramp_filters import filters_of
-from tilewright.simulator.isa.memo import IdentityCache
 
 Bools = npt.NDArray[np.bool_]
 ENDLESS: Final = 1 << 40

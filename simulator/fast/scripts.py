@@ -10,6 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
+from tilewright.arch.memo import IdentityCache
 from tilewright.simulator.compile.code.code_families import (
     AnswerFiller,
     constant_answer,
@@ -29,7 +30,6 @@ from tilewright.simulator.fast.script import (
     shaped,
 )
 from tilewright.simulator.fast.walker import ScriptWalker
-from tilewright.simulator.isa.memo import IdentityCache
 from tilewright.simulator.program.code_parts import all_instructions
 from tilewright.simulator.program.instruction import LoadRegister
 from tilewright.simulator.program.program import ElementCode

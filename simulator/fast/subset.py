@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from tilewright.arch.memo import IdentityCache
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.code.code_families import constant_answer, family_answer
 from tilewright.simulator.compile.fabric.network import ROUTER, FifoNetwork
@@ -43,7 +44,6 @@ from tilewright.simulator.isa.dsd import (
     Ref,
     Register,
 )
-from tilewright.simulator.isa.memo import IdentityCache
 from tilewright.simulator.program.code_parts import all_instructions
 from tilewright.simulator.program.instruction import (
     DsdOperation,

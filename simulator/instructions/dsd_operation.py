@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
+from tilewright.arch.memo import ValueCache
 from tilewright.simulator.check.limits import check_number, check_offset
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.descriptors.memory_vectors import stride_registers
@@ -33,7 +34,6 @@ from tilewright.simulator.instructions.kind import (
 from tilewright.simulator.instructions.scalar_operation import encode_scalar, scalar_only
 from tilewright.simulator.isa.dsd import FILES, Fabin, Fabout, Fifo, Mem1d, Mem4d, Register
 from tilewright.simulator.isa.machine_errors import ProgramError
-from tilewright.simulator.isa.memo import ValueCache
 from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.isa.operands import ResolvedOperand, ResolvedOperation
 from tilewright.simulator.isa.operations import SCALAR_ONLY

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from tilewright.arch.memo import IdentityCache, ValueCache
 from tilewright.simulator.isa.dsd import (
     Buffer,
     Circbuf,
@@ -21,7 +22,6 @@ from tilewright.simulator.isa.dsd import (
 from tilewright.simulator.isa.dsd_changes import changed_descriptor, offset_in_elements
 from tilewright.simulator.isa.index_expression import NO_OFFSET, Index
 from tilewright.simulator.isa.machine_errors import ProgramError, close_names
-from tilewright.simulator.isa.memo import IdentityCache, ValueCache
 from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.isa.operands import ResolvedOperand, ResolvedOperation
 from tilewright.simulator.isa.operations import (

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Final
 
 from tilewright.arch.files.source import load_document
+from tilewright.arch.memo import ValueCache
 from tilewright.simulator.isa.machine_errors import ProfileError
-from tilewright.simulator.isa.memo import ValueCache
 from tilewright.simulator.profiles import profile_file
 from tilewright.simulator.profiles.profile_file import OperationTiming
 

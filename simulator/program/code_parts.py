@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from tilewright.arch.memo import IdentityCache
 from tilewright.simulator.isa.dsd import Dsd, Register
-from tilewright.simulator.isa.memo import IdentityCache
 from tilewright.simulator.program.instruction import DsdOperation, Instruction, LoadRegister
 from tilewright.simulator.program.program import (
     ElementCode,

@@ -19,7 +19,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.simulator.isa.memo import IdentityCache
+from tilewright.arch.memo import IdentityCache
 from tilewright.simulator.program.program import Program
 from tilewright.simulator.program.routes import EdgeInput, EdgeOutput
 

@@ -13,6 +13,7 @@ from typing import Final
 
 import numpy as np
 
+from tilewright.arch.memo import IdentityCache
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.compiled_program import CompiledProgram
 from tilewright.simulator.compile.fabric.network import EDGE_OUT, ROUTER
@@ -24,7 +25,6 @@ from tilewright.simulator.fast.walker import MOST_INSTRUCTIONS
 from tilewright.simulator.instructions.control_flow import Add, If, Loop, Set
 from tilewright.simulator.isa.index_expression import Index
 from tilewright.simulator.isa.machine_errors import ProgramError
-from tilewright.simulator.isa.memo import IdentityCache
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.code_parts import all_instructions
 from tilewright.simulator.program.program import ElementCode

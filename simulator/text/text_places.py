@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tilewright.arch.errors import Where
-from tilewright.simulator.isa.memo import IdentityCache
+from tilewright.arch.memo import IdentityCache
 from tilewright.simulator.program.program import Program
 
 _READ = IdentityCache(16)

@@ -1,8 +1,5 @@
 """Answers that are kept by value: equal codes have one, what differs in a bit has its own."""
 
-import time
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 import pytest
 
@@ -10,7 +7,6 @@ from tilewright.simulator.build.program_builder import ProgramBuilder
 from tilewright.simulator.examples.known_costs import chain_reduce
 from tilewright.simulator.isa.dsd import Immediate
 from tilewright.simulator.isa.machine_errors import ProgramError
-from tilewright.simulator.isa.memo import ValueCache
 from tilewright.simulator.profiles.profile import load_profile, profile_number
 from tilewright.simulator.program.program import Program
 from tilewright.simulator.program.routes import Area
@@ -27,47 +23,6 @@ def filled(number: float, extent: int = 3) -> Program:
     code.task("main", entry=True).op("fmovs", "all", number)
     b.place("main", Area(0, 0))
     return b.build()
-
-
-def test_equal_values_are_asked_about_once_and_the_oldest_goes_first() -> None:
-    memo, asked = ValueCache(2), []
-    for value in ("a", "b", "a", "c", "b", "a"):
-        assert memo.of(value, lambda v=value: asked.append(v) or v.upper()) == value.upper()  # type: ignore[misc]
-    assert asked == ["a", "b", "c", "a"]
-
-
-def test_values_without_a_hash_are_asked_about_anew() -> None:
-    asked: list[int] = []
-    memo = ValueCache(2)
-    for _ in range(2):
-        memo.of(([],), lambda: asked.append(1))  # type: ignore[arg-type]
-    assert asked == [1, 1]
-
-
-class Slow:
-    """A value whose hash lets other threads go on, as that of a record in Python may."""
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Slow) and other.number == self.number
-
-    def __hash__(self) -> int:
-        time.sleep(0)
-        return self.number
-
-
-def test_threads_share_a_full_cache() -> None:
-    """Each answer makes room for itself, while others do."""
-    memo = ValueCache(2)
-
-    def ask(first: int) -> bool:
-        numbers = range(first, first + 500)
-        return all(memo.of(Slow(n), lambda n=n: -n) == -n for n in numbers)  # type: ignore[misc]
-
-    with ThreadPoolExecutor(4) as pool:
-        assert all(pool.map(ask, (0, 1000, 2000, 3000)))
 
 
 def test_what_is_raised_is_not_kept() -> None:

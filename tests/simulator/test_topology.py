@@ -7,11 +7,11 @@ import pytest
 from machine_programs import random_case
 from special_programs import special_case
 
+from tilewright.arch.memo import IdentityCache
 from tilewright.simulator.compile.fabric import topology
 from tilewright.simulator.compile.fabric.connections import SteeredTables
 from tilewright.simulator.compile.fabric.network import FifoNetwork, compile_network
 from tilewright.simulator.examples.known_costs import chain_reduce, relay
-from tilewright.simulator.isa.memo import IdentityCache
 from tilewright.simulator.profiles.profile import load_profile
 from tilewright.simulator.program.program import Program
 from tilewright.simulator.run.machine import Machine

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple, TypeVar
+from functools import partial
+from typing import Any, Final, NamedTuple, TypeVar
 
 from tilewright.arch.components.components import (
     Action,
@@ -20,11 +20,12 @@ from tilewright.arch.components.components import (
     Toll,
 )
 from tilewright.arch.flattening.flat import FlatArch
+from tilewright.arch.memo import IdentityCache
 
 T = TypeVar("T")
 RulesOf = Callable[[TensorHolder], TensorRules]
-_MOST_KNOWN = 2048
-_known: OrderedDict[tuple[int, str], tuple[Component, Scope, Component]] = OrderedDict()
+_RENAMED: Final = IdentityCache(512, per_object=64)
+"""Of scopes, (component, what it is under their names) by the identity of the component."""
 
 
 def renamed_paths(
@@ -38,15 +39,13 @@ def renamed_paths(
 
     def renamed(component: Component) -> Component:
         """Designs of a study share components: so they share them under other names."""
-        place = id(component), other.einsum
-        known = _known.get(place)
-        if known is None or known[0] is not component or known[1] is not other:
-            rules = rules_of(component) if isinstance(component, TensorHolder) else None
-            known = component, other, renamed_component(component, scope, other, rules)
-            _known[place] = known
-            if len(_known) > _MOST_KNOWN:
-                _known.popitem(last=False)
-        return known[2]
+        answer = _RENAMED.of(other, id(component), partial(beside_renamed, component))
+        return answer[1]  # type: ignore[no-any-return]
+
+    def beside_renamed(component: Component) -> tuple[Component, Component]:
+        """The cache holds the component, too: so no other one comes to its identity."""
+        rules = rules_of(component) if isinstance(component, TensorHolder) else None
+        return component, renamed_component(component, scope, other, rules)
 
     return tuple(_renamed_path(flat, other.einsum, renamed) for flat in paths)
 

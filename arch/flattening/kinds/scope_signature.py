@@ -6,18 +6,21 @@ variables in the place of the others'.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Final
 
 from tilewright.arch.components.components import Scope
 from tilewright.arch.components.cost_table import CostTable
 from tilewright.arch.expressions.sets import NameSet
 from tilewright.arch.flattening.kinds.words import Written, words_of
 from tilewright.arch.flattening.scope import EinsumNames, Names
+from tilewright.arch.memo import IdentityCache
 
-_MOST_ARCHS, _MOST_SCOPES = 16, 4096
-_words: OrderedDict[int, tuple[Written, frozenset[str] | None]] = OrderedDict()
-_signatures: OrderedDict[tuple[int, frozenset[str]], tuple[Scope, Hashable]] = OrderedDict()
+_WORDS: Final = IdentityCache(16)
+"""Of architectures."""
+_SIGNATURES: Final = IdentityCache(4096, per_object=4)
+"""Of scopes, by words: designs of a study mostly have the same ones."""
 
 
 def scope_signature(scope: Scope, words: Collection[str]) -> Hashable:
@@ -43,34 +46,17 @@ def einsum_signature(arch: Written, scope: Scope) -> Hashable | None:
     """Return a key, equal for Einsums that an architecture cannot tell apart but by names.
 
     None if it may tell by the names themselves: estimators that are no tables see what they like.
-    The last answers are kept; designs of a study mostly have the same words.
     """
-    words = _words_of_arch(arch)
+    words: frozenset[str] | None = _WORDS.of(arch, "words", partial(_words_of_arch, arch))
     if words is None:
         return None
-    place = id(scope), words
-    known = _signatures.get(place)
-    if known is None or known[0] is not scope:
-        known = scope, scope_signature(scope, words)
-        _signatures[place] = known
-        if len(_signatures) > _MOST_SCOPES:
-            _signatures.popitem(last=False)
-    return known[1]
+    return _SIGNATURES.of(scope, words, partial(scope_signature, scope, words))  # type: ignore[no-any-return]
 
 
 def _words_of_arch(arch: Written) -> frozenset[str] | None:
-    """Return the words of all nodes; None if estimators may look at names of tensors.
-
-    Those of the last architectures are kept.
-    """
-    known = _words.get(id(arch))
-    if known is None or known[0] is not arch:
-        is_blind = all(isinstance(estimator, CostTable) for estimator in arch.estimators)
-        known = arch, words_of(arch, arch.root.walk()) if is_blind else None
-        _words[id(arch)] = known
-        if len(_words) > _MOST_ARCHS:
-            _words.popitem(last=False)
-    return known[1]
+    """Return the words of all nodes; None if estimators may look at names of tensors."""
+    is_blind = all(isinstance(estimator, CostTable) for estimator in arch.estimators)
+    return words_of(arch, arch.root.walk()) if is_blind else None
 
 
 def _numbers(names: Sequence[str]) -> Mapping[str, int]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Protocol
+from functools import partial
+from typing import Final, Protocol
 
 from tilewright.arch.components.cost_query import Estimator
 from tilewright.arch.files.document import Tagged
+from tilewright.arch.memo import IdentityCache
 from tilewright.arch.spec.schema import SpecModel
 from tilewright.arch.spec.tree import Node
 
@@ -27,14 +28,15 @@ class Written(Protocol):
 
 
 _WORD = re.compile(r"[^\W\d]\w*")
-_MOST_SPECS = 256
-_words_of_spec: OrderedDict[int, tuple[SpecModel, frozenset[str]]] = OrderedDict()
+_WORDS: Final = IdentityCache(256)
+"""Of the fields of nodes, which designs of a study mostly share."""
 
 
 def words_of(arch: Written, nodes: Iterable[Node]) -> frozenset[str]:
     """Return the words of some nodes, and those of the variables among them, and so on."""
     words = set(_names_in(dict(arch.extra_attributes)))
-    words.update(*(_written_in(node.spec) for node in nodes))
+    for node in nodes:
+        words |= _WORDS.of(node.spec, "words", partial(_written_in, node.spec))
     ahead = [word for word in words if word in arch.variables]
     while ahead:
         more = set(_names_in(arch.variables[ahead.pop()])) - words
@@ -44,14 +46,8 @@ def words_of(arch: Written, nodes: Iterable[Node]) -> frozenset[str]:
 
 
 def _written_in(spec: SpecModel) -> frozenset[str]:
-    """Return the words in the fields of a node; designs of a study share most nodes."""
-    known = _words_of_spec.get(id(spec))
-    if known is None or known[0] is not spec:
-        known = spec, frozenset(_names_in(spec.model_dump()))
-        _words_of_spec[id(spec)] = known
-        if len(_words_of_spec) > _MOST_SPECS:
-            _words_of_spec.popitem(last=False)
-    return known[1]
+    """Return the words in the fields of a node."""
+    return frozenset(_names_in(spec.model_dump()))
 
 
 def _names_in(value: object) -> Iterator[str]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, fields, replace
 from operator import attrgetter
 from typing import Any, Final, TypeVar
 
+from tilewright.arch.memo import IdentityCache, ValueCache
 from tilewright.simulator.check.field_types import check_fields
 from tilewright.simulator.compile.code.traced_numbers import (
     FamilyConditions,
@@ -41,7 +42,6 @@ from tilewright.simulator.isa.dsd import (
     Ref,
 )
 from tilewright.simulator.isa.index_expression import NO_OFFSET, Index
-from tilewright.simulator.isa.memo import IdentityCache, ValueCache
 from tilewright.simulator.program.instruction import (
     DsdOperation,
     Instruction,

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import Any, Final
 
+from tilewright.arch.memo import IdentityCache
 from tilewright.simulator.compile.code.code_encoder import CodeEncoder, next_layout_number
 from tilewright.simulator.compile.code.code_families import AnswerFiller, family_answer
 from tilewright.simulator.compile.code.traced_numbers import FamilyConditions, Formulas, Ints
@@ -22,7 +23,6 @@ from tilewright.simulator.compile.table_blocks import (
     join_blocks,
     tables_of,
 )
-from tilewright.simulator.isa.memo import IdentityCache
 from tilewright.simulator.profiles.profile import Profile, profile_number
 from tilewright.simulator.program.program import ElementCode
 

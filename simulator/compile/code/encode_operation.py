@@ -12,6 +12,7 @@ from functools import partial
 from math import lcm
 from typing import Final, NamedTuple
 
+from tilewright.arch.memo import ValueCache
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.code.bank_costs import bank_cycles, row_of
 from tilewright.simulator.compile.code.encode_values import (
@@ -26,7 +27,6 @@ from tilewright.simulator.compile.code.simd_modes import mode_of
 from tilewright.simulator.descriptors.table import descriptor_kind
 from tilewright.simulator.isa.dsd import Fabin, Fabout
 from tilewright.simulator.isa.machine_errors import ProgramError
-from tilewright.simulator.isa.memo import ValueCache
 from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.isa.operands import ResolvedOperand, ResolvedOperation
 from tilewright.simulator.profiles.profile import Profile

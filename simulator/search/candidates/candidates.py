@@ -11,6 +11,7 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from tilewright.arch.flattening.flat import FlatArch
+from tilewright.arch.memo import ValueCache
 from tilewright.mapper.grid.grid_mapspace import GridChoice, GridFamily, GridMapspace
 from tilewright.mapper.grid.predicted_counts import predict
 from tilewright.mapper.grid.space_time import SpaceTime, space_time
@@ -31,7 +32,6 @@ from tilewright.simulator.execution.known_cycles import CyclesQuestion, KnownCyc
 from tilewright.simulator.execution.values.einsum_data import EinsumData
 from tilewright.simulator.fast.fast_machine import FastMachine
 from tilewright.simulator.isa.machine_errors import ProgramError
-from tilewright.simulator.isa.memo import ValueCache
 from tilewright.simulator.lowering.addresses import NOTHING_KEPT, LeftTensors
 from tilewright.simulator.lowering.cycle_bound import Works, alone_cycles, line_costs, lower_bound
 from tilewright.simulator.lowering.plan import Plan, plan_of, program_of

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Hashable
 from threading import Lock
 from typing import Any, Final, TypeVar
@@ -15,12 +16,13 @@ _ONE_AT_A_TIME: Final = Lock()
 class IdentityCache:
     """A cache of results about immutable objects, told apart by identity (`is`), not by equality.
 
-    It keeps the results about at most `capacity` objects, and the objects with them; when it is
-    full, the object that came first goes first.
+    It keeps the results about at most `capacity` objects, at most `per_object` about each, and the
+    objects with them; when it is full, what came first goes first.
     """
 
-    def __init__(self, capacity: int) -> None:
+    def __init__(self, capacity: int, per_object: int = sys.maxsize) -> None:
         self._most = capacity
+        self._most_of_one = per_object
         self._kept: dict[int, tuple[object, dict[Hashable, Any]]] = {}
 
     def __contains__(self, owner: object) -> bool:
@@ -35,14 +37,13 @@ class IdentityCache:
         """
         entry = self._kept.get(id(owner))
         if entry is None:
-            with _ONE_AT_A_TIME:
-                if len(self._kept) >= self._most:
-                    del self._kept[next(iter(self._kept))]
-                entry = self._kept[id(owner)] = owner, {}
-        answers = entry[1]
-        if key not in answers:
-            answers[key] = make()
-        return answers[key]
+            entry = owner, {}
+            _keep(self._kept, id(owner), entry, self._most)
+        answer = entry[1].get(key, _NOTHING)
+        if answer is _NOTHING:
+            answer = make()
+            _keep(entry[1], key, answer, self._most_of_one)
+        return answer
 
 
 class ValueCache:
@@ -72,8 +73,13 @@ class ValueCache:
             return make()
         if answer is _NOTHING:
             answer = make()
-            with _ONE_AT_A_TIME:
-                if len(self._kept) >= self._most:
-                    del self._kept[next(iter(self._kept))]
-                self._kept[value] = answer
+            _keep(self._kept, value, answer, self._most)
         return answer  # type: ignore[no-any-return]
+
+
+def _keep(results: dict[A, Any], key: A, result: object, most: int) -> None:
+    """Keep a result; if there are `most` already, the oldest makes room for it."""
+    with _ONE_AT_A_TIME:
+        if len(results) >= most:
+            del results[next(iter(results))]
+        results[key] = result
