@@ -57,7 +57,7 @@ class CandidateSearch:
     cycles follow from a smaller grid; `has_run`: whether the best one was simulated. `waiting`:
     candidates of a large grid whose cycles do not follow, with their bounds; `left`: number of
     candidates whose value is not known, those that wait included; `reasons`: why others are
-    infeasible.
+    infeasible. `wider`: a search over these families and more, whose bound holds for this one, too.
     """
 
     def __init__(self, candidates: Candidates, families: Iterable[BoundedFamily]) -> None:
@@ -68,6 +68,7 @@ class CandidateSearch:
         self.choice: GridChoice | None = None
         self.value = inf
         self.has_run = False
+        self.wider: CandidateSearch | None = None
         self._execution: EinsumExecution | None = None
         self.waiting: list[HeapEntry] = []
         self._families, self._decided = tuple(families), 0
@@ -126,6 +127,12 @@ class CandidateSearch:
     @property
     def bound(self) -> float:
         """An objective value that no candidate goes below; inf if none can be built."""
+        wider = 0.0 if self.wider is None else self.wider.bound
+        return max(wider, self._bound)
+
+    @property
+    def _bound(self) -> float:
+        """What this search alone has shown of the bound."""
         if "heap" not in self.__dict__:
             return self._least_bound
         first = [entries[0].bounds[0] for entries in (self.heap.entries, self.waiting) if entries]

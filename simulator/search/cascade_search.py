@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from itertools import accumulate, combinations
 from math import inf
 from operator import or_
@@ -31,7 +30,8 @@ from tilewright.simulator.execution.exchange import bank_offsets, intermediates
 from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.lowering.addresses import PERIOD_WORDS, LeftTensors
 from tilewright.simulator.search.candidate_search import CandidateSearch
-from tilewright.simulator.search.candidates.candidates import BoundedFamily, Candidates
+from tilewright.simulator.search.candidates.candidates import Candidates
+from tilewright.simulator.search.paths.option import Option
 from tilewright.simulator.search.paths.path_graph import (
     Contents,
     Held,
@@ -44,77 +44,6 @@ from tilewright.simulator.search.paths.path_rests import PathRests
 from tilewright.simulator.search.persistent_space import NOT_SHARED, PersistentSpace
 
 _NOTHING: frozenset[str] = frozenset()
-
-
-@dataclass(eq=False)
-class Option:
-    """Mappings of one Einsum that agree in what stays in the elements, and where.
-
-    `candidates`: among which they are. `reads`: (tensor, number of its distribution) of the
-    intermediates that it finds in the elements; `writes`: the same of its output if it stays there.
-    `families`: of these mappings; their `words` include the space that alignment may leave between
-    tensors. `space`: how the memory is shared. `searches`: by the words that are set aside for
-    persistent tensors, and the most words that the other tiles of their families take.
-    """
-
-    candidates: Candidates
-    reads: Held
-    writes: Held
-    families: list[BoundedFamily] = field(default_factory=list)
-    space: PersistentSpace = NOT_SHARED
-    searches: dict[tuple[int, int], CandidateSearch] = field(default_factory=dict)
-
-    @cached_property
-    def by_persistent(self) -> dict[int, list[BoundedFamily]]:
-        """The families by the 16-bit words that are set aside for their persistent tensors."""
-        groups: dict[int, list[BoundedFamily]] = {}
-        for family in self.families:
-            groups.setdefault(self.space.set_aside(family), []).append(family)
-        return groups
-
-    @cached_property
-    def _sizes(self) -> dict[int, list[int]]:
-        """By these words, the words of the families' other tiles, each once, ascending."""
-        words = self.space.tile_words
-        groups = self.by_persistent.items()
-        return {persistent: sorted({*map(words, group)}) for persistent, group in groups}
-
-    @cached_property
-    def least_bound(self) -> float:
-        """The least lower bound of the families' objective values; inf without families."""
-        return min((family.bound for family in self.families), default=inf)
-
-    @property
-    def least_energy(self) -> float:
-        """An energy (J) that no mapping of the option goes below, leakage left out."""
-        return min(self.candidates.quick.energy(bounded.family) for bounded in self.families)
-
-    @property
-    def least_value(self) -> float:
-        """The least objective value of the candidates that were simulated; inf before the first."""
-        return min((search.value for search in self.searches.values()), default=inf)
-
-    def search(self, free: int, persistent: int = 0) -> CandidateSearch | None:
-        """Return the search of those families that fit so much memory; None if none fits.
-
-        free: 16-bit words of an element that are free; persistent: those that are set aside for
-        persistent tensors of these families. Equal sets of families give the same search.
-        """
-        fitting = [words for words in self._sizes.get(persistent, ()) if words <= free]
-        if not fitting:
-            return None
-        most = fitting[-1]
-        if (persistent, most) not in self.searches:
-            group, words = self.by_persistent[persistent], self.space.tile_words
-            families = [family for family in group if words(family) <= most]
-            self.searches[persistent, most] = CandidateSearch(self.candidates, families)
-        return self.searches[persistent, most]
-
-    @property
-    def left(self) -> int:
-        """Number of candidates whose value is not known; of nested sets the largest one counts."""
-        largest = {persistent: search for (persistent, _), search in sorted(self.searches.items())}
-        return sum(search.left for search in largest.values())
 
 
 class Cascade:
@@ -296,7 +225,7 @@ class Cascade:
 
         It holds for the paths with options that were left out, too.
         """
-        bounds = ([o.least_bound for o in options] for options in self.options)
+        bounds = ([o.bound for o in options] for options in self.options)
         return sum(min([*each, f]) for each, f in zip(bounds, self.floors, strict=True))
 
     @property

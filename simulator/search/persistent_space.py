@@ -40,10 +40,13 @@ class PersistentSpace:
 
     @property
     def starts(self) -> tuple[Contents, ...]:
-        """What the elements may hold before the first Einsum."""
+        """What the elements may hold before the first Einsum, the most words set aside first.
+
+        With these the options of all Einsums go together, so that a path is found at once.
+        """
         if self.reserved is None:
             return (Contents(),)
-        return tuple(Contents(reserved=words) for words in self.reserved)
+        return tuple(Contents(reserved=words) for words in reversed(self.reserved))
 
     def set_aside(self, family: BoundedFamily) -> int:
         """Return the 16-bit words that are set aside for the persistent tensors of a family.

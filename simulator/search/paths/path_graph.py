@@ -93,6 +93,8 @@ Rest = Callable[[int, Contents], float]
 """What is left of any path at least, given the number of an Einsum and the contents before it."""
 MOST_STEPS = 2_000_000
 """Steps of a graph, of some 500 bytes each, after which only a hasty search goes on."""
+SUMS_DIFFER = 1 - 1e-11
+"""By how much sums of the same numbers in different orders differ at most."""
 HASTE = 1e6
 """How much more a hasty search looks at what is left of a path than at what it has."""
 
@@ -245,7 +247,16 @@ class _Frontier:
         if came is not None:
             self.before[state] = came
         self._order += 1
-        heappush(self._heap, (total + self._haste * rest, -depth, self._order, state))
+        first = _rounded(total + self._haste * rest)
+        heappush(self._heap, (first, -depth, self._order, state))
+
+
+def _rounded(total: float) -> float:
+    """Return a sum rounded down a little, so that sums in another order are equal.
+
+    Of equal sums the deepest state comes first, which is the nearest to the end.
+    """
+    return float(f"{total:.12g}") * SUMS_DIFFER
 
 
 def _longer(values: _Floats, size: int, new: float) -> _Floats:

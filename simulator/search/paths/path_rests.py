@@ -1,26 +1,30 @@
 """Lower bounds of what is left of a path, from what the elements hold: the heuristic of its search.
 
-Each Einsum that is left costs at least the least of its options, with the moves that bring what
-these read of the tensors that the elements hold already. Every path chooses one of these options
-for it, and a step only adds tensors or takes away those that nobody reads any more; so the sum is a
-lower bound, and no step makes it less by more than the step costs (theory/grid.md §8).
+What an Einsum costs depends on where its inputs are and where its output goes: a table of least
+costs, over its options and the moves that bring what these read. The tensors that are not computed
+yet are eliminated from the sum of the tables of all Einsums that are left, the last one first. What
+remains is a lower bound, and no step makes it less by more than the step costs
+(theory/grid.md §8).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from math import inf
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain, pairwise
+from math import inf, prod
 from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from tilewright.simulator.exchanges.exchange_move import Move
+from tilewright.simulator.search.paths.cost_tables import MOST_COSTS, CostTable, eliminated
 from tilewright.simulator.search.paths.path_graph import Contents, Held, PathQuestion
 
 _Floats = npt.NDArray[np.float64]
 Names = frozenset[str]
+OUTSIDE = 0
+"""The place of a tensor that does not stay in the elements; those of its distributions follow."""
 
 
 class RestOption(Protocol):
@@ -32,8 +36,13 @@ class RestOption(Protocol):
         ...
 
     @property
-    def least_bound(self) -> float:
-        """The least bound of its mappings."""
+    def writes(self) -> Held:
+        """What it leaves in the elements: its output with the number of its distribution."""
+        ...
+
+    @property
+    def bound(self) -> float:
+        """A bound of its mappings."""
         ...
 
     @property
@@ -43,19 +52,6 @@ class RestOption(Protocol):
 
 
 _Option = TypeVar("_Option", bound=RestOption)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Readers(Generic[_Option]):
-    """Options of one Einsum that read the same tensors of those that are there, by what they read.
-
-    `options`: one for each set of distributions; `least`: the least of all with this set. `moved`:
-    by what is held of a tensor, the cost of bringing it to each of them.
-    """
-
-    options: Sequence[_Option]
-    least: _Floats
-    moved: dict[tuple[str, int], _Floats] = field(default_factory=dict)
 
 
 class PathRests(Generic[_Option]):
@@ -74,57 +70,102 @@ class PathRests(Generic[_Option]):
         move: Callable[[str, int, int, _Option], Move],
         question: PathQuestion,
     ) -> None:
-        self._options, self._inputs, self._written = options, inputs, written
+        self._options, self._inputs = options, inputs
         self._move, self._question = move, question
-        self._readers: dict[tuple[int, Names, Names], _Readers[_Option]] = {}
-        self._least: dict[tuple[int, Held, Names], float] = {}
+        self._outputs = [sorted(now - before) for before, now in pairwise([Names(), *written])]
+        self._numbers = {name: n for n, name in enumerate(chain.from_iterable(self._outputs))}
+        self._places = _places(options, self._numbers)
+        self._moved: dict[tuple[str, int], _Floats] = {}
+        self._left: list[list[CostTable]] = [[] for _ in (*options, None)]
+        for number in reversed(range(len(options))):
+            self._left[number] = self._tables(number)
 
     def of(self, number: int, contents: Contents) -> float:
         """Return what is left of any path at least, in front of an Einsum; inf if there is none."""
-        there = self._written[number - 1] if number else Names()
-        total = 0.0
-        for later in range(number, len(self._options)):
-            inputs = self._inputs[later]
-            held = tuple(item for item in contents.tensors if item[0] in inputs)
-            key = later, held, there & inputs
-            if key not in self._least:
-                self._least[key] = self._least_of(*key)
-            total += self._least[key]
-        return total
+        places = [OUTSIDE] * len(self._numbers)
+        for name, distribution in contents.tensors:
+            places[self._numbers[name]] = self._places[name][distribution]
+        return sum(table.at(places) for table in self._left[number])
 
-    def _least_of(self, number: int, held: Held, there: Names) -> float:
-        readers = self._readers_of(number, Names(name for name, _ in held), there)
-        if not readers.options:
-            return inf
-        costs = readers.least
-        for item in held:
-            if item not in readers.moved:
-                readers.moved[item] = np.array([self._moved(*item, o) for o in readers.options])
-            costs = costs + readers.moved[item]
-        return float(costs.min())
+    def _tables(self, number: int) -> list[CostTable]:
+        """Return tables whose sum is what is left at least in front of an Einsum.
 
-    def _moved(self, name: str, place: int, option: _Option) -> float:
-        """Return what it costs to bring a tensor from a distribution to an option."""
-        move = self._move(name, place, dict(option.reads)[name], option)
+        Their tensors are computed there.
+        """
+        tables = [*self._left[number + 1], self._table(number)]
+        for name in reversed(self._outputs[number]):
+            tensor = self._numbers[name]
+            having = [table for table in tables if tensor in table.tensors]
+            others = [table for table in tables if tensor not in table.tensors]
+            tables = others + eliminated(having, tensor)
+        return tables
+
+    def _table(self, number: int) -> CostTable:
+        """Return the least costs of an Einsum by the places of its inputs and its output.
+
+        Tensors with the most places are left out of a table that would be too large.
+        """
+        names = [
+            n for n in self._numbers if n in self._inputs[number] or n in self._outputs[number]
+        ]
+        while prod(1 + len(self._places[name]) for name in names) > MOST_COSTS:
+            names.remove(max(names, key=lambda name: len(self._places[name])))
+        costs = np.full([1 + len(self._places[name]) for name in names], inf)
+        for option in self._options[number]:
+            cost = self._cost(option)
+            if cost < inf:
+                where, total = self._costs_of(option, names, cost)
+                costs[where] = np.minimum(costs[where], total)
+        return CostTable(tuple(self._numbers[name] for name in names), costs)
+
+    def _costs_of(
+        self, option: _Option, names: Sequence[str], cost: float
+    ) -> tuple[tuple[int | slice, ...], _Floats]:
+        """Return which costs of a table an option decides, and these: with moves of what it reads.
+
+        names: the tensors of the table.
+        """
+        reads, writes = dict(option.reads), dict(option.writes)
+        where: list[int | slice] = []
+        total: _Floats = np.array(cost)
+        for name in names:
+            if name in reads:
+                where.append(slice(1, None))
+                total = total[..., None] + self._moves(name, reads[name], option)
+            else:
+                place = writes.get(name)
+                where.append(OUTSIDE if place is None else self._places[name][place])
+        for name in reads.keys() - set(names):
+            total = total + self._moves(name, reads[name], option).min(initial=inf)
+        return tuple(where), total
+
+    def _moves(self, name: str, needed: int, option: _Option) -> _Floats:
+        """Return what it costs to bring a tensor from each of its distributions to one needed."""
+        key = name, needed
+        if key not in self._moved:
+            held = self._places[name]
+            moves = (self._move(name, place, needed, option) for place in held)
+            self._moved[key] = np.array([self._cost_of(move) for move in moves])
+        return self._moved[key]
+
+    def _cost_of(self, move: Move) -> float:
         if move.is_there:
             return 0.0
         if move.is_reshard and not self._question.reshards:
             return inf
         return float(move.bound if self._question.which == "bound" else move.value)
 
-    def _readers_of(self, number: int, names: Names, there: Names) -> _Readers[_Option]:
-        """Return the options that read just these tensors of those that are computed already."""
-        key = number, names, there
-        if key not in self._readers:
-            by_reads: dict[Held, tuple[_Option, float]] = {}
-            for option in self._options[number]:
-                if Names(name for name, _ in option.reads) & there == names:
-                    before = by_reads.get(option.reads, (option, inf))
-                    by_reads[option.reads] = before[0], min(before[1], self._cost(option))
-            least = np.array([cost for _, cost in by_reads.values()])
-            self._readers[key] = _Readers([option for option, _ in by_reads.values()], least)
-        return self._readers[key]
-
     def _cost(self, option: _Option) -> float:
-        is_bound = self._question.which == "bound"
-        return option.least_bound if is_bound else option.least_value
+        return option.bound if self._question.which == "bound" else option.least_value
+
+
+def _places(
+    options: Sequence[Sequence[RestOption]], names: Iterable[str]
+) -> dict[str, dict[int, int]]:
+    """Return by tensor the places of the distributions in which an option leaves it, from 1 on."""
+    places: dict[str, dict[int, int]] = {name: {} for name in names}
+    for of_einsum in options:
+        for option in of_einsum:
+            for name, distribution in option.writes:
+                places[name].setdefault(distribution, len(places[name]) + 1)
+    return places

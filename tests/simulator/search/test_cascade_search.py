@@ -272,7 +272,7 @@ def test_no_mapping_goes_below_the_floor_of_its_einsum(name: str, objective: str
         assert len(floors) == 1
         if len(short.options[number]) < len(options):
             assert floors == {short.floors[number]}
-        assert 0 < min(floors) <= min(option.least_bound for option in options)
+        assert 0 < min(floors) <= min(option.bound for option in options)
     assert short.least_bound <= whole.least_bound
 
 

@@ -9,6 +9,7 @@ from cascades import cascade_arch, cascade_workload
 
 from tilewright.simulator.search.cascade_search import Cascade
 from tilewright.simulator.search.grid_mapping import GridRequest, cascade_of
+from tilewright.simulator.search.paths import cost_tables, path_rests
 from tilewright.simulator.search.paths.path_graph import Contents, PathQuestion
 from tilewright.simulator.search.paths.path_rests import PathRests
 
@@ -24,9 +25,15 @@ def rests_of(paths: Cascade, question: PathQuestion) -> PathRests:
     return PathRests(paths.options, paths._inputs, paths._written, paths._move, question)
 
 
+@pytest.mark.parametrize("most", [4, 60, path_rests.MOST_COSTS])
 @pytest.mark.parametrize("reshards", [False, True])
 @pytest.mark.parametrize("name", NAMES)
-def test_no_step_makes_the_rest_less_by_more_than_it_costs(name: str, reshards: bool) -> None:
+def test_no_step_makes_the_rest_less_by_more_than_it_costs(
+    name: str, reshards: bool, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It holds for small tables, too, from which tensors are left out."""
+    monkeypatch.setattr(path_rests, "MOST_COSTS", most)
+    monkeypatch.setattr(cost_tables, "MOST_COSTS", most)
     paths, question = cascade(name), PathQuestion("bound", reshards)
     rests, states = rests_of(paths, question), [(0, start) for start in paths.space.starts]
     seen, checked = set(states), 0
@@ -62,4 +69,5 @@ def test_the_least_path_is_that_of_a_search_without_rests(name: str) -> None:
         assert least is not None
         assert plain is not None
         assert least.value == pytest.approx(plain.value, rel=1e-12)
-    assert rests_of(paths, question).of(0, paths.space.starts[0]) <= least.value * (1 + 1e-12)
+        rest = rests_of(paths, question).of(0, paths.space.starts[0])
+        assert rest == pytest.approx(least.value, rel=1e-12)  # all tiles fit beside what stays
