@@ -41,18 +41,21 @@ _HOLDERS = ("Memory", "Toll")
 
 
 def flatten(
-    arch: Arch, scope: Scope | None = None, kept: Kept | None = None, switch: Switch = passed_by
+    arch: Arch,
+    scope: Scope | None = None,
+    kept_tensors: Kept | None = None,
+    switch: Switch = passed_by,
 ) -> tuple[FlatArch, ...]:
     """Evaluate an architecture for one Einsum: one path of components per enabled Compute.
 
     `scope`: the Einsum's names and sets; without it, fields that need an Einsum stay open (NaN or
-    empty, listed in `unresolved`) and every component counts as enabled. `kept`: tensors that each
-    memory keeps, for expressions that name memories outside of `tensors:`. `switch`: what stands in
-    the place of a disabled component. Paths come in file order. Raises SpecError, with the place,
-    for every expression or number that is wrong. The last answers are kept: a search, the model and
-    the verification ask for the same ones.
+    empty, listed in `unresolved`) and every component counts as enabled. `kept_tensors`: by memory,
+    for expressions that name memories outside of `tensors:`. `switch`: what stands in the place of
+    a disabled component. Paths come in file order. Raises SpecError, with the place, for every
+    expression or number that is wrong. The last answers are kept: a search, the model and the
+    verification ask for the same ones.
     """
-    asked = _Question(arch, scope, dict(kept or {}), switch)
+    asked = _Question(arch, scope, dict(kept_tensors or {}), switch)
     place = id(arch), "" if scope is None else scope.einsum
     for question, paths in _LATEST.get(place, ()):
         if question.has_answer_of(asked):
@@ -69,7 +72,7 @@ def flatten(
 def _walked_answer(asked: _Question) -> _Answer:
     """Return the answer to a question, by a walk over the architecture."""
     arch, scope, switch = asked.arch, asked.scope, asked.switch
-    walk = _TreeWalk(arch, scope, asked.kept, switch)
+    walk = _TreeWalk(arch, scope, asked.kept_tensors, switch)
     walk.visit_list(arch.root.children, _TreeSurroundings())
     paths = tuple(walk.flat(place) for place in walk.places if walk.is_usable_compute(place))
     answer = replace(asked, kept_counts=walk.asks_what_is_kept), paths
@@ -128,18 +131,18 @@ def depends_on_kept(arch: Arch, scope: Scope, switch: Switch = passed_by) -> boo
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Question:
-    """The arguments of `flatten`; `kept_counts`: whether the answer depends on `kept`."""
+    """The arguments of `flatten`; `kept_counts`: whether the answer depends on `kept_tensors`."""
 
     arch: Arch
     scope: Scope | None
-    kept: Kept
+    kept_tensors: Kept
     switch: Switch
     kept_counts: bool = True
 
     def has_answer_of(self, other: _Question) -> bool:
         """Tell whether the answer to another question is also that to this one."""
         same = self.arch is other.arch and self.switch is other.switch
-        same = same and (not self.kept_counts or self.kept == other.kept)
+        same = same and (not self.kept_counts or self.kept_tensors == other.kept_tensors)
         return same and self.scope == other.scope
 
 
@@ -193,12 +196,13 @@ class _PlacedComponent:
 class _TreeWalk:
     """One pass over the tree, building every component once.
 
-    `arch`, `scope`, `kept`, `switch`: the arguments of `flatten`. `places`: the components so far.
+    `arch`, `scope`, `kept_tensors`, `switch`: the arguments of `flatten`.
+    `places`: the components so far.
     """
 
     arch: Arch
     scope: Scope | None
-    kept: Kept
+    kept_tensors: Kept
     switch: Switch
     places: list[_PlacedComponent] = field(default_factory=list)
     unresolved: list[str] = field(default_factory=list)
@@ -293,12 +297,12 @@ class _TreeWalk:
 
     def _component(self, resolver: Resolver, position: Surroundings) -> Component:
         """Return the component of a node, evaluated now or for an equal node before."""
-        if self.scope is None or self.kept:
+        if self.scope is None or self.kept_tensors:
             return build_component(resolver, position)
         node, asked = resolver.node, len(self.asked_names)
-        known = known_component(self.arch, node, position, self.scope)
-        if known is not None:
-            return known
+        evaluated = known_component(self.arch, node, position, self.scope)
+        if evaluated is not None:
+            return evaluated
         component = build_component(resolver, position)
         if len(self.asked_names) == asked and not isinstance(component.latency, ExpressionLatency):
             keep_component(self.arch, node, position, self.scope, component)
@@ -309,8 +313,8 @@ class _TreeWalk:
 
         Whether one of these is read is noted.
         """
-        kept = einsum.kept(holders, self.kept) if self.kept else {}
-        return WatchedNames(Layer(kept, names), {*holders, "Above"}, self.asked_names)
+        kept_sets = einsum.kept_sets(holders, self.kept_tensors) if self.kept_tensors else {}
+        return WatchedNames(Layer(kept_sets, names), {*holders, "Above"}, self.asked_names)
 
     @property
     def asks_what_is_kept(self) -> bool:

@@ -43,8 +43,8 @@ class SpecTensorRules:
                 where=self.resolver.where("tensors"),
                 instead="flatten the architecture for an Einsum",
             )
-        kept = einsum.kept(self.holders_above, kept_above)
-        inner = self.resolver.nested(kept)
+        kept_sets = einsum.kept_sets(self.holders_above, kept_above)
+        inner = self.resolver.nested(kept_sets)
         spec = self.spec
         back = self._set(inner, "back")
         keep = self._set(inner, "keep") | back
@@ -101,8 +101,8 @@ class SpecTensorRules:
         """
         if self.resolver.einsum is None:
             return
-        kept = self.resolver.einsum.kept(self.holders_above, {})
-        names = Layer(kept, Layer(self.resolver.einsum.for_loops, self.resolver.names))
+        kept_sets = self.resolver.einsum.kept_sets(self.holders_above, {})
+        names = Layer(kept_sets, Layer(self.resolver.einsum.for_loops, self.resolver.names))
         for steps, written in self._written():
             for text in written if isinstance(written, tuple) else (written,):
                 where = self.resolver.where("tensors", *steps)

@@ -193,22 +193,22 @@ class EinsumNames:
         self.all: Names = Layer(self.tensors, self.rank_variables)
         self.for_loops: Names = Layer(self.rank_variables, self.tensors)
 
-    def kept(self, holders_above: tuple[str, ...], kept: Kept) -> Names:
+    def kept_sets(self, holders_above: tuple[str, ...], kept_tensors: Kept) -> Names:
         """Return the holders above as names of the sets of tensors that they keep, and `Above`.
 
-        `holders_above`: Memories and Tolls; `kept`: tensors by holder; `Above` is the union.
+        `holders_above`: Memories and Tolls; `kept_tensors`: by holder; `Above` is the union.
         """
-        sets = {name: frozenset(kept.get(name, ())) for name in holders_above}
+        sets = {name: frozenset(kept_tensors.get(name, ())) for name in holders_above}
         union: frozenset[str] = frozenset().union(*sets.values())
         named = {**sets, "Above": union}
         return {name: NameSet(names, self.universe) for name, names in named.items()}
 
 
 def _tensor_sets(scope: Scope, everything: frozenset[str]) -> Mapping[str, frozenset[str]]:
-    own = {
+    default_sets = {
         "All": everything,
         "Tensors": everything,
         "Nothing": frozenset[str](),
         **{name: frozenset({name}) for name in scope.tensors},
     }
-    return Layer(scope.sets, own)
+    return Layer(scope.sets, default_sets)

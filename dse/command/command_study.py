@@ -183,7 +183,7 @@ def _run(spec: StudySpec, path: Path, values: Mapping[str, Any], asked: RunOptio
     from tilewright.dse.run.runner import Execution, start_study
     from tilewright.dse.store.mirror import with_mirrors
 
-    known = _reused(asked.reuse)
+    outcomes = _reused(asked.reuse)
     directory = asked.out or _free_directory(Path("runs") / spec.name)
     size = f"{some(spec.space.size, 'design')}, {some(spec.trials, 'trial')}"
     say(f"{spec.name}: {size}, run in {directory}")
@@ -191,7 +191,11 @@ def _run(spec: StudySpec, path: Path, values: Mapping[str, Any], asked: RunOptio
         with watcher_for(spec, stop) as shown:
             watcher = with_mirrors(shown, spec, asked.mirrors, directory.resolve().name, new=True)
             execution = Execution(
-                asked.processes, watcher, stop=stop, known=known, executor=asked.executor
+                asked.processes,
+                watcher,
+                stop=stop,
+                earlier_outcomes=outcomes,
+                executor=asked.executor,
             )
             result = start_study(spec, directory, execution, study_file=path, settings=values)
         _conclude(result, asked.as_json)
@@ -350,14 +354,14 @@ def _reused(runs: tuple[Path, ...]) -> dict[str, Any]:
     from tilewright.dse.run.runner import code_changed
     from tilewright.dse.store.known_outcomes import known_outcomes
 
-    known: dict[str, Any] = {}
+    outcomes: dict[str, Any] = {}
     for path in runs:
         run = RunDirectory.open(path)
         if code_changed(run):
             say(f"note: {path} was made by another state of Tilewright; nothing is taken over")
         else:
-            known |= known_outcomes(run.trials())
-    return known
+            outcomes |= known_outcomes(run.trials())
+    return outcomes
 
 
 def _free_directory(path: Path) -> Path:

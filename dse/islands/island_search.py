@@ -46,14 +46,14 @@ class Crew:
     """What evaluates the designs of a run: a model in worker processes.
 
     `evaluator`: the model; `workers`: number of processes in all. `executor`: where they are, as of
-    a run; several Dask schedulers are separated by commas, and the islands share them out. `known`:
-    outcomes by key that need no evaluation.
+    a run; several Dask schedulers are separated by commas, and the islands share them out.
+    `earlier_outcomes`: by key, those that need no evaluation.
     """
 
     evaluator: Evaluator
     workers: int = 1
     executor: str = LOKY
-    known: Mapping[str, Attempt] = field(default_factory=dict)
+    earlier_outcomes: Mapping[str, Attempt] = field(default_factory=dict)
 
     def at_once(self, islands: int) -> int:
         """Return how many islands search at the same time."""
@@ -188,11 +188,11 @@ class _Coordinators:
 
         paths = [island_directory(island.run, island.number).path / TRIALS for island in islands]
         begin = sum(map(lines_of, paths))
-        left = setting.spec.trials
+        trials_to_go = setting.spec.trials
         pending = set(futures)
         while pending:
             done, pending = wait(pending, timeout=_LOOK)
-            setting.watcher.evaluated(sum(map(lines_of, paths)) - begin, left)
+            setting.watcher.evaluated(sum(map(lines_of, paths)) - begin, trials_to_go)
             if stop():
                 (islands[0].run.path / ISLANDS / _STOP).touch()
             for future in done:
@@ -217,7 +217,7 @@ def _explore_island(island: Island, stop: Stop) -> None:
         spec,
         Keys(spec, run.environment()["files"]),
         _Unwatched(),
-        {**known_outcomes(run.trials()), **crew.known},
+        {**known_outcomes(run.trials()), **crew.earlier_outcomes},
         guests={part.first: part.guests for part in parts},
     )
     pool = make_pool(crew.evaluator, crew.workers, spec.limits, crew.executor)
@@ -237,13 +237,13 @@ class _Unwatched:
 
 def _times(run: RunDirectory, new: Sequence[Trial], seconds: float) -> dict[str, object]:
     """Return the line of times.jsonl about a round: seconds of each evaluation by trial number."""
-    known: dict[Any, Mapping[int, float]] = {}
+    seconds_by_island: dict[Any, Mapping[int, float]] = {}
     evaluations: dict[str, float] = {}
     for trial in new:
         island = trial.sampler["island"]
-        if island not in known:
-            known[island] = island_directory(run, int(str(island))).seconds()
-        took = known[island].get(int(str(trial.sampler["trial"])))
+        if island not in seconds_by_island:
+            seconds_by_island[island] = island_directory(run, int(str(island))).seconds()
+        took = seconds_by_island[island].get(int(str(trial.sampler["trial"])))
         if took is not None and trial.same_as is None:
             evaluations[str(trial.number)] = took
     return {

@@ -110,21 +110,21 @@ def next_round(
     lacking = spec.trials - distinct(trials)
     share, rest = divmod(lacking, spec.islands)
     planned: list[IslandRound] = []
-    for number, known in enumerate(islands):
+    for number, tried in enumerate(islands):
         count = min(spec.migration, share + (number < rest))
-        first = known[-1].batch + 1 if known else 0
-        guests = _guests(spec, known, islands[number - 1]) if count else ()
-        planned.append(IslandRound(first, distinct(known) + count + len(guests), guests))
+        first = tried[-1].batch + 1 if tried else 0
+        guests = _guests(spec, tried, islands[number - 1]) if count else ()
+        planned.append(IslandRound(first, distinct(tried) + count + len(guests), guests))
     return tuple(planned)
 
 
 def _guests(
-    spec: StudySpec, known: Sequence[Trial], neighbour: Sequence[Trial]
+    spec: StudySpec, trials: Sequence[Trial], neighbour: Sequence[Trial]
 ) -> tuple[Point, ...]:
     """Return designs of the neighbour's front that an island has not tried, spread over it."""
     if spec.sampler in SEQUENCES:
         return ()
-    tried = {trial.key for trial in known}
+    tried = {trial.key for trial in trials}
     front = [trial for trial in front_of(neighbour, spec.objectives) if trial.key not in tried]
     most = max(1, spec.batch // 2)
     chosen = sorted({round(i * (len(front) - 1) / max(1, most - 1)) for i in range(most)})

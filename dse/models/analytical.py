@@ -92,9 +92,9 @@ class AnalyticalEvaluator:
 
         options: Any = {"objective": self.objective, **dict(self.options)}
         if self.family:
-            known = FamilyDesign(point, self.family, self._files()).best(arch)
-            if known is not None:
-                return known
+            best = FamilyDesign(point, self.family, self._files()).best(arch)
+            if best is not None:
+                return best
         return search(arch, work, **{**options, **knobs(point, "mapper.")})
 
 
@@ -141,8 +141,10 @@ def _sections(result: SearchResult, work: Workload) -> Iterator[dict[str, Any]]:
             _latency(score, einsum),
             {"mapping": _claim(result), **_usage(score, einsum)},
         )
-        own = {key: joule for key, joule in score.energy_by.items() if key.split("/")[0] == einsum}
-        yield {**shown, "traffic": traffic(own)}
+        energy_by = {
+            key: joule for key, joule in score.energy_by.items() if key.split("/")[0] == einsum
+        }
+        yield {**shown, "traffic": traffic(energy_by)}
 
 
 def _claim(result: SearchResult) -> str:

@@ -120,8 +120,8 @@ class GridMatmul:
         shapes = {sizes.first: (sizes.m, sizes.k), sizes.result: (sizes.m, sizes.n)}
         layouts = {name: _layout(name, shape, gemm, machine) for name, shape in shapes.items()}
         packed = gemm.packed(machine)
-        kept = layouts if gemm.resident else {}
-        return cls(einsum, gemm, gemm_time(gemm, machine), kept, machine, packed)
+        resident_layouts = layouts if gemm.resident else {}
+        return cls(einsum, gemm, gemm_time(gemm, machine), resident_layouts, machine, packed)
 
     def reshard_after(self, before: Sequence[GridMatmul]) -> float:
         """Return the cycles to lay the first operand out anew, if it is a result in other cores."""

@@ -68,12 +68,14 @@ class SimulatedEvaluator:
             return Outcome(self.bounds(point))
         design = {name: value for name, value in point.items() if name != DETAILED}
         question = self._question(design)
-        known = question.find()
-        if DETAILED in point and known is not None and known.infeasible is None:
-            return _outcome(known, _sections(question.execute(known), known.certificate))
+        execution = question.find()
+        if DETAILED in point and execution is not None and execution.infeasible is None:
+            return _outcome(
+                execution, _sections(question.execute(execution), execution.certificate)
+            )
         EXECUTED.asked += 1
-        EXECUTED.shared += known is not None
-        return self._searched(design, question) if known is None else _outcome(known)
+        EXECUTED.shared += execution is not None
+        return self._searched(design, question) if execution is None else _outcome(execution)
 
     def _searched(self, point: Point, question: ExecutionQuestion) -> Outcome:
         """Search and execute one design, and answer the question of others by the result."""
@@ -83,9 +85,9 @@ class SimulatedEvaluator:
             question.keep_error(error)
             raise
         sections = _sections(mapped.execution, str(mapped.certificate))
-        found = known_execution(mapped, [section["time_by"] for section in sections])
-        question.keep(found)
-        return _outcome(found, sections)
+        execution = known_execution(mapped, [section["time_by"] for section in sections])
+        question.keep(execution)
+        return _outcome(execution, sections)
 
     def _question(self, point: Point) -> ExecutionQuestion:
         """Return what one design asks of the machine."""
@@ -177,8 +179,8 @@ def total_metrics(mapped: GridMapping) -> dict[str, float]:
     return _metrics(known_execution(mapped))
 
 
-def _metrics(known: KnownExecution) -> dict[str, float]:
-    runs = known.runs
+def _metrics(execution: KnownExecution) -> dict[str, float]:
+    runs = execution.runs
     cycles = float(sum(run.cycles for run in runs))
     latency, energy = sum(run.latency for run in runs), sum(run.energy for run in runs)
     return {
@@ -189,7 +191,7 @@ def _metrics(known: KnownExecution) -> dict[str, float]:
         "edp": energy * latency,
         "sram_bits": float(max(run.sram_bits for run in runs)),
         "utilization": sum(run.utilization * run.cycles for run in runs) / cycles,
-        "elements": float(known.elements),
+        "elements": float(execution.elements),
     }
 
 
@@ -199,24 +201,24 @@ def _sections(execution: Execution, certificate: str) -> list[dict[str, Any]]:
     return execution_sections(execution, dict.fromkeys(names, certificate))
 
 
-def _outcome(known: KnownExecution, sections: list[dict[str, Any]] | None = None) -> Outcome:
+def _outcome(execution: KnownExecution, sections: list[dict[str, Any]] | None = None) -> Outcome:
     """Return the outcome of a design from what is known of its execution."""
-    if known.infeasible is not None:
-        return Outcome(reason=known.infeasible, status="infeasible")
+    if execution.infeasible is not None:
+        return Outcome(reason=execution.infeasible, status="infeasible")
     return Outcome(
-        _metrics(known),
+        _metrics(execution),
         details={} if sections is None else {"sections": sections},
-        proof="optimal" if known.is_optimal else "bounded",
-        gap=known.gap,
-        breakdown=_breakdown(known),
+        proof="optimal" if execution.is_optimal else "bounded",
+        gap=execution.gap,
+        breakdown=_breakdown(execution),
     )
 
 
-def _breakdown(known: KnownExecution) -> dict[str, dict[str, float]]:
+def _breakdown(execution: KnownExecution) -> dict[str, dict[str, float]]:
     """Return energy (J) by component and cycles of an element by state, over the Einsums."""
     energy: dict[str, float] = {}
     cycles: dict[str, float] = {}
-    for run in known.runs:
+    for run in execution.runs:
         by = {"exchanges": run.cycles} if run.cycles_by is None else run.cycles_by
         for into, shares in ((energy, by_component(run.energy_by or {})), (cycles, by)):
             for name, value in shares.items():

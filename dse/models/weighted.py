@@ -190,9 +190,9 @@ def chosen_together(
         largest = np.maximum(together[:, None, :], rows[None, :, :])
         costs = np.where(is_sum, summed, largest).reshape(-1, len(names))
         asked = _asked(costs, names, metrics) if position == len(fronts) else costs
-        kept = _kept(asked)
-        together = costs[kept]
-        choices = [(*choices[i // len(front)], i % len(front)) for i in kept.tolist()]
+        selection = _undominated(asked)
+        together = costs[selection]
+        choices = [(*choices[i // len(front)], i % len(front)) for i in selection.tolist()]
     return choices
 
 
@@ -208,12 +208,14 @@ def _asked(
     return np.stack([column[name] for name in metrics], axis=1)
 
 
-def _kept(costs: NDArray[np.float64]) -> NDArray[np.intp]:
+def _undominated(costs: NDArray[np.float64]) -> NDArray[np.intp]:
     """Return the positions of rows that none beats, the first of equal ones, in their order."""
     import numpy as np
 
     _, first = np.unique(costs, axis=0, return_index=True)
-    kept = first[non_dominated(costs[first])]
-    if len(kept) > MOST_CHOICES:
-        kept = kept[np.linspace(0, len(kept) - 1, MOST_CHOICES).round().astype(np.intp)]
-    return kept
+    selection = first[non_dominated(costs[first])]
+    if len(selection) > MOST_CHOICES:
+        selection = selection[
+            np.linspace(0, len(selection) - 1, MOST_CHOICES).round().astype(np.intp)
+        ]
+    return selection

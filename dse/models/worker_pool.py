@@ -83,7 +83,7 @@ class Workers(AbstractContextManager["Workers"]):
 
         answers: list[Attempt] = []
 
-        def kept(position: int, answer: Attempt) -> None:
+        def keep_answer(position: int, answer: Attempt) -> None:
             answers.append(answer)
             if keep is not None:
                 keep(position, answer)
@@ -91,12 +91,12 @@ class Workers(AbstractContextManager["Workers"]):
         together = [points] if self._count > 1 else [[point] for point in points]
         each = (answer for few in together for answer in self._answers(few))
         try:
-            return _noted(each, len(points), note, kept)
+            return _noted(each, len(points), note, keep_answer)
         except TerminatedWorkerError:
             done = len(answers)
         self._start_anew()
         for position in range(done, len(points)):
-            kept(position, self._alone(points[position]))
+            keep_answer(position, self._alone(points[position]))
             note(position + 1, len(points))
         return answers
 

@@ -21,10 +21,10 @@ _WORDS = re.compile(r"\b(?:and|or|not)\b|[()]")
 _SIGN = re.compile(r"<=|>=|==|!=|<|>")
 
 
-def check_condition(text: str, known: Collection[str], values: Collection[str]) -> None:
+def check_condition(text: str, names: Collection[str], values: Collection[str]) -> None:
     """Check a condition over metrics and knobs, such as `latency < 1 ms and kind == 'dram'`.
 
-    `known`: names that it may use, before their first dot; `values`: texts that knobs have. Raises
+    `names`: names that it may use, before their first dot; `values`: texts that knobs have. Raises
     SpecError, with what to write instead, for wrong syntax, an unknown name or unit, or a limit of
     a metric in a unit of something else.
     """
@@ -32,18 +32,18 @@ def check_condition(text: str, known: Collection[str], values: Collection[str]) 
     for pattern, (what, instead) in _OTHER_LANGUAGES.items():
         if pattern.search(plain):
             raise SpecError(what, value=text, instead=instead)
-    for name in sorted(set(re.findall(r"[A-Za-z_]\w*", plain)) & set(values) - set(known)):
+    for name in sorted(set(re.findall(r"[A-Za-z_]\w*", plain)) & set(values) - set(names)):
         column = "status" if name in get_args(TrialStatus) else "the knob"
         is_compared = re.search(rf"[=<>]\s*{name}\b|\b{name}\s*[=!<>]", plain)
         quoted = f"'{name}' in quotes" if is_compared else f"{column} == '{name}'"
         raise SpecError(f"{name} is a text, not a name", value=text, instead=quoted)
     for _, limit in comparisons(plain):
         unit = unknown_unit(limit)
-        if unit is not None and unit not in known:
+        if unit is not None and unit not in names:
             raise SpecError(
                 f"{unit} is no unit", value=text, instead="a unit such as ns, pJ, KiB, GHz or mm^2"
             )
-    check_names(text, known)
+    check_names(text, names)
     for name, limit in comparisons(plain):
         check_unit(name, limit, None)
 

@@ -119,9 +119,9 @@ def estimate(
     if not _is_cut(sample):
         KNOWN_FRONTS.clear()
         sample = _attempt(evaluator, point)
-    known = _attempt(evaluator, point).seconds if searches and not _is_cut(sample) else 0.0
+    seconds_known = _attempt(evaluator, point).seconds if searches and not _is_cut(sample) else 0.0
     size = spec.space.size
-    return Estimate(spec.name, size, spec.trials, workers, sample, searches, known)
+    return Estimate(spec.name, size, spec.trials, workers, sample, searches, seconds_known)
 
 
 def _is_cut(sample: Attempt) -> bool:

@@ -185,9 +185,11 @@ def _steps(run: RunTrials, trial: Trial, note: Callable[[str], None]) -> Iterato
         for index in _near(dimension, choice):
             point = {**trial.point, dimension.path: dimension.values[index]}
             value = knob_text(dimension.path, dimension.values[index])
-            known = tried.get(canonical_json(point))
-            if known is not None:
-                yield KnobStep(labels[position], value, known.metrics, known.reason, known.number)
+            recorded = tried.get(canonical_json(point))
+            if recorded is not None:
+                yield KnobStep(
+                    labels[position], value, recorded.metrics, recorded.reason, recorded.number
+                )
                 continue
             check_copies(run.directory)
             note(f"evaluating {labels[position]} {value}, which the run has not tried")

@@ -34,15 +34,15 @@ def objectives_text(objectives: Sequence[Objective]) -> str:
 
 
 def _differences_of_knobs(first: Sequence[Dimension], second: Sequence[Dimension]) -> Iterator[str]:
-    ours = {dimension.path: dimension for dimension in first}
-    theirs = {dimension.path: dimension for dimension in second}
-    for path in dict.fromkeys([*ours, *theirs]):
-        if path not in theirs:
-            yield f"knob {path}: in A alone ({_values_text(ours[path], theirs.get(path))})"
-        elif path not in ours:
-            yield f"knob {path}: in B alone ({_values_text(theirs[path], ours.get(path))})"
+    in_a = {dimension.path: dimension for dimension in first}
+    in_b = {dimension.path: dimension for dimension in second}
+    for path in dict.fromkeys([*in_a, *in_b]):
+        if path not in in_b:
+            yield f"knob {path}: in A alone ({_values_text(in_a[path], in_b.get(path))})"
+        elif path not in in_a:
+            yield f"knob {path}: in B alone ({_values_text(in_b[path], in_a.get(path))})"
         else:
-            sides = {"A": (ours[path], theirs[path]), "B": (theirs[path], ours[path])}
+            sides = {"A": (in_a[path], in_b[path]), "B": (in_b[path], in_a[path])}
             texts = {side: _values_text(*pair) for side, pair in sides.items()}
             parts = [f"in {side} alone {text}" for side, text in texts.items() if text]
             if parts:

@@ -48,12 +48,12 @@ def _has(details: Mapping[str, Any], part: str) -> bool:
     return isinstance(sections, list) and any(part in each for each in sections)
 
 
-def _agree(recorded: Mapping[str, float], found: Mapping[str, float]) -> bool:
+def _agree(recorded: Mapping[str, float], recomputed: Mapping[str, float]) -> bool:
     """Tell whether metrics that were recorded and found now agree, in all that are in both."""
     return all(
-        isclose(found[name], value, rel_tol=_ROUNDING, abs_tol=0.0)
+        isclose(recomputed[name], value, rel_tol=_ROUNDING, abs_tol=0.0)
         for name, value in recorded.items()
-        if name in found
+        if name in recomputed
     )
 
 

@@ -29,8 +29,8 @@ def _lines(times: Path) -> Iterable[Sharing]:
 
 def sharing_text(sharing: Sharing) -> str:
     """Return a text on the evaluations and compilations that the designs of a run did not need."""
-    known = sharing.repeated + sharing.known
-    return "; ".join([f"{some(known, 'result')} known already", *hit_rates(sharing)])
+    shared_results = sharing.repeated + sharing.known
+    return "; ".join([f"{some(shared_results, 'result')} known already", *hit_rates(sharing)])
 
 
 def hit_rates(sharing: Sharing) -> list[str]:
@@ -43,7 +43,7 @@ def hit_rates(sharing: Sharing) -> list[str]:
     )
     asked, there = sharing[2::2], sharing[3::2]
     return [
-        f"{100 * found / of:.0f} % of {of:,} {what}"
-        for of, found, what in zip(asked, there, whats, strict=True)
+        f"{100 * hits / of:.0f} % of {of:,} {what}"
+        for of, hits, what in zip(asked, there, whats, strict=True)
         if of
     ]

@@ -69,7 +69,7 @@ class Start:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
-def describe(kept: KeptInputs, spec: StudySpec, start: Start) -> dict[str, Any]:
+def describe(inputs: KeptInputs, spec: StudySpec, start: Start) -> dict[str, Any]:
     """Return the contents of env.json: what the result of a run depends on.
 
     Versions of Tilewright, Python and packages, hash of the code, command line, start time, the
@@ -86,9 +86,9 @@ def describe(kept: KeptInputs, spec: StudySpec, start: Start) -> dict[str, Any]:
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "study_file": None if start.study_file is None else str(start.study_file),
         "settings": dict(start.settings),
-        "files": kept.hashes(),
-        "origins": dict(kept.origins),
-        "spec": dict(kept.resolved),
+        "files": inputs.hashes(),
+        "origins": dict(inputs.origins),
+        "spec": dict(inputs.resolved),
         "original": dict(spec.resolved),
     }
 

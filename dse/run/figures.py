@@ -92,14 +92,14 @@ def check_unit(metric: str, limit: str, where: Where | None) -> None:
     )
 
 
-def check_names(text: str, known: Iterable[str], where: Where | None = None) -> frozenset[str]:
+def check_names(text: str, names: Iterable[str], where: Where | None = None) -> frozenset[str]:
     """Check an expression over metrics; return the names that it takes.
 
-    `known`: names before the first dot. Raises SpecError, at `where`, for wrong syntax or an
+    `names`: names before the first dot. Raises SpecError, at `where`, for wrong syntax or an
     unknown name.
     """
     free = compile_expression(text, where).free
-    known_names = sorted(known)
+    known_names = sorted(names)
     for name in sorted(free):
         if name not in known_names:
             raise SpecError(
@@ -111,7 +111,7 @@ def check_names(text: str, known: Iterable[str], where: Where | None = None) -> 
     return free
 
 
-def check_figure(text: str, known: Iterable[str], where: Where | None = None) -> None:
+def check_figure(text: str, names: Iterable[str], where: Where | None = None) -> None:
     """Check an objective, or both sides of a limit: it is of a metric, with exponents in reason.
 
     Raises SpecError, at `where`, for those, and as `check_names`.
@@ -124,14 +124,14 @@ def check_figure(text: str, known: Iterable[str], where: Where | None = None) ->
                 value=text,
             )
     sides = _COMPARISON.split(text)
-    used = frozenset(name for side in sides for name in check_names(side.strip(), known, where))
+    used = frozenset(name for side in sides for name in check_names(side.strip(), names, where))
     if not used or _is_constant(sides, used):
         raise SpecError(
             f"this {'is of no metric' if not used else 'cancels out'}: it is the same for every"
             " design",
             where=where,
             value=text,
-            instead=f"an expression over {', '.join(sorted(known))}",
+            instead=f"an expression over {', '.join(sorted(names))}",
         )
 
 

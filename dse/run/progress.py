@@ -24,15 +24,15 @@ _WORDS: Final = {
 
 
 def describe_state(
-    spec: StudySpec, trials: Sequence[Trial], known: FrontSoFar | None = None
+    spec: StudySpec, trials: Sequence[Trial], front_so_far: FrontSoFar | None = None
 ) -> str:
     """Return one line of text on the state of a search.
 
     It has the size of the Pareto front, the best value of each objective, and how many designs are
-    infeasible, over a limit, or failed by an internal error, and how many repeat one. `known`: the
-    front of earlier calls.
+    infeasible, over a limit, or failed by an internal error, and how many repeat one.
+    `front_so_far`: the front of earlier calls.
     """
-    front = (known or FrontSoFar(spec.objectives)).of(trials)
+    front = (front_so_far or FrontSoFar(spec.objectives)).of(trials)
     points = points_of(front, spec.objectives)
     phrases = [f"front {points}" + f" ({len(front)} designs)" * (points < len(front))]
     phrases += _best_values(spec, front)

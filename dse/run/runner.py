@@ -83,15 +83,15 @@ class Execution:
 
     `workers`: number of processes; `watcher`: is told of each batch; `evaluator`: a model in place
     of the study's (None); `stop`: an event that ends the run after the batch in which it is set
-    (None: Ctrl-C, SIGTERM and SIGHUP do); `known`: outcomes by key that need no evaluation;
-    `executor`: loky (processes of this machine), `dask`, or `dask://HOST:PORT`.
+    (None: Ctrl-C, SIGTERM and SIGHUP do); `earlier_outcomes`: outcomes by key that need no
+    evaluation; `executor`: loky (processes of this machine), `dask`, or `dask://HOST:PORT`.
     """
 
     workers: int = 1
     watcher: Watcher | None = None
     evaluator: Evaluator | None = None
     stop: threading.Event | None = None
-    known: Mapping[str, Attempt] = field(default_factory=dict)
+    earlier_outcomes: Mapping[str, Attempt] = field(default_factory=dict)
     executor: str = LOKY
 
 
@@ -114,9 +114,9 @@ def start_study(
         preflight(spec)
     if execution.executor != LOKY:
         check_executor(execution.executor, spec.islands)
-    kept = keep_inputs(spec)
-    environment = describe(kept, spec, Start(study_file, settings or {}))
-    run = RunDirectory.create(out, spec_text(kept.resolved), environment, kept.contents)
+    inputs = keep_inputs(spec)
+    environment = describe(inputs, spec, Start(study_file, settings or {}))
+    run = RunDirectory.create(out, spec_text(inputs.resolved), environment, inputs.contents)
     return _run(load_study(run.path / SPEC), run, execution)
 
 
@@ -213,10 +213,10 @@ def _run(spec: StudySpec, run: RunDirectory, execution: Execution) -> StudyResul
         spec,
         keys,
         execution.watcher or _Silent(),
-        {**outcomes_before(run), **execution.known},
+        {**outcomes_before(run), **execution.earlier_outcomes},
         since_of(environment),
     )
-    crew = Crew(evaluator, execution.workers, execution.executor, setting.known)
+    crew = Crew(evaluator, execution.workers, execution.executor, setting.earlier_outcomes)
     with _stopping(execution) as stop:
         if spec.islands > 1:
             trials = search_islands(setting, run, crew, stop.is_set)

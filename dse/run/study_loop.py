@@ -55,14 +55,15 @@ class Setting:
     """What the loop of a study needs.
 
     `spec`: the study; `key_of`: gives a design the key of its evaluation, so that none is evaluated
-    twice; `watcher`: is told of each batch; `known`: outcomes of other runs by key; `since`: the
-    first batch of the present sampler; `guests`: designs that come first in a batch, by its number.
+    twice; `watcher`: is told of each batch; `earlier_outcomes`: outcomes of other runs by key;
+    `since`: the first batch of the present sampler; `guests`: designs that come first in a batch,
+    by its number.
     """
 
     spec: StudySpec
     key_of: Callable[[Point], str]
     watcher: Watcher
-    known: Mapping[str, Attempt] = field(default_factory=dict)
+    earlier_outcomes: Mapping[str, Attempt] = field(default_factory=dict)
     since: int = 0
     guests: Mapping[int, Sequence[Point]] = field(default_factory=dict)
 
@@ -165,14 +166,14 @@ class _Search:
         self._sampler = make_sampler(settings, spec.space)
         self._original: dict[str, Trial] = {}
         self.pending = Pending(run.path / PENDING)
-        self._known: dict[str, Attempt] = {}
+        self._earlier_outcomes: dict[str, Attempt] = {}
 
     def begin(self) -> list[Trial]:
         """Return the trials that the run has, after telling them to the sampler."""
         spec = self._setting.spec
         trials = self._run.repair(spec)
         base = base_of(spec, trials)
-        self._known = {**self._setting.known, **self.pending.read()}
+        self._earlier_outcomes = {**self._setting.earlier_outcomes, **self.pending.read()}
         self._sampler.replay(trials, [result_of(trial, spec, base) for trial in trials])
         self._original = {t.key: t for t in trials if t.same_as is None}
         if trials:
@@ -237,15 +238,21 @@ class _Search:
             for key, bound in bounds.items()
             if key in may_be_left_out and is_beaten(bound.outcome.metrics, trials, spec.objectives)
         }
-        left = self._evaluated({key: point for key, point in points.items() if key not in beaten})
-        return beaten | {k: _with_bounds(attempt, bounds.get(k)) for k, attempt in left.items()}
+        evaluated = self._evaluated(
+            {key: point for key, point in points.items() if key not in beaten}
+        )
+        return beaten | {
+            k: _with_bounds(attempt, bounds.get(k)) for k, attempt in evaluated.items()
+        }
 
     def _evaluated(self, points: Mapping[str, Point]) -> dict[str, Attempt]:
         """Return the attempts on designs by key; those that are known come first.
 
         Raises EnvironmentFailed if no design could be evaluated.
         """
-        attempts = {key: self._known[key] for key in points if key in self._known}
+        attempts = {
+            key: self._earlier_outcomes[key] for key in points if key in self._earlier_outcomes
+        }
         missing = {key: point for key, point in points.items() if key not in attempts}
         names = list(missing)
 
@@ -422,9 +429,9 @@ def _times(
 def _shared(new: Sequence[Trial], attempts: Mapping[str, Attempt]) -> Sharing:
     """Return what the trials of a batch did not need to work out."""
     fresh = [trial for trial in new if trial.same_as is None]
-    known = sum(attempts[trial.key].seconds == 0.0 for trial in fresh)
+    reused = sum(attempts[trial.key].seconds == 0.0 for trial in fresh)
     searched = total_of(attempts[trial.key].sharing for trial in fresh)
-    return searched._replace(repeated=len(new) - len(fresh), known=known)
+    return searched._replace(repeated=len(new) - len(fresh), known=reused)
 
 
 class _KeptDetails:

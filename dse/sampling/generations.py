@@ -75,9 +75,9 @@ class Indexed:
     def get_trial_generation(self, study: Study, trial: FrozenTrial) -> int:
         """Return the generation of a trial; a new trial is given one."""
         key = self._get_generation_key()
-        known = trial.system_attrs.get(key, None)
-        if known is not None:
-            return int(known)
+        generation = trial.system_attrs.get(key, None)
+        if generation is not None:
+            return int(generation)
         generation = self.index.next_generation(self._population_size)
         study._storage.set_trial_system_attr(trial._trial_id, key, generation)
         return generation

@@ -231,8 +231,8 @@ class OptunaSampler:
 
     def _worse(self, values: Sequence[float]) -> tuple[float, ...]:
         """Return the worst value of each objective: of these, and those of earlier designs."""
-        known = self._worst or tuple(values)
-        pairs = zip(self._search.objectives, known, values, strict=True)
+        worst = self._worst or tuple(values)
+        pairs = zip(self._search.objectives, worst, values, strict=True)
         return tuple(max(k, v) if o.goal == "minimize" else min(k, v) for o, k, v in pairs)
 
     def _params(self, choice: Choice) -> dict[str, Any]:

@@ -142,8 +142,8 @@ def _with_settings(data: Any, settings: Mapping[str, Any]) -> Any:
     for key in settings:
         if key.startswith("space."):
             knob, _, kind = key.removeprefix("space.").rpartition(".")
-            kept = ("name", "range") if kind == "step" else ("name",)
-            item = {k: v for k, v in changed["space"][knob].items() if k in kept}
+            fields = ("name", "range") if kind == "step" else ("name",)
+            item = {k: v for k, v in changed["space"][knob].items() if k in fields}
             changed = {**changed, "space": {**changed["space"], knob: item}}
     return replaced(changed, settings)
 
@@ -200,13 +200,13 @@ def _check_length(spec: StudySpec, trials: Sequence[Trial]) -> None:
 def outcomes_before(run: RunDirectory) -> dict[str, Attempt]:
     """Return what trials had brought that a retry took out of the record, by key."""
     path = run.path / _BEFORE_RETRY
-    known: list[Trial] = []
+    trials: list[Trial] = []
     for line in path.read_bytes().split(b"\n") if path.is_file() else ():
         try:
-            known.append(trial_of(line.decode()))
+            trials.append(trial_of(line.decode()))
         except ValueError:  # the empty last line, or a damaged one: evaluated again
             continue
-    return known_outcomes(known)
+    return known_outcomes(trials)
 
 
 def _without_failures(run: RunDirectory, trials: list[Trial]) -> list[Trial]:
@@ -217,9 +217,9 @@ def _without_failures(run: RunDirectory, trials: list[Trial]) -> list[Trial]:
     failed = [trial.batch for trial in trials if trial.status in ("failed", "error")]
     if not failed:
         return trials
-    kept = [trial for trial in trials if trial.batch < failed[0]]
-    rest = trials[len(kept) :]
+    trials_before = [trial for trial in trials if trial.batch < failed[0]]
+    rest = trials[len(trials_before) :]
     with (run.path / _BEFORE_RETRY).open("ab") as file:
         file.write("".join(line_of(trial) + "\n" for trial in rest).encode())
-    write_atomically(run.path / TRIALS, "".join(line_of(trial) + "\n" for trial in kept))
-    return kept
+    write_atomically(run.path / TRIALS, "".join(line_of(trial) + "\n" for trial in trials_before))
+    return trials_before

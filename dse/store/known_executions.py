@@ -157,22 +157,22 @@ class ExecutionQuestion:
         """Return the answer, with the energies of this design; None if it is not known."""
         if self.key is None:
             return None
-        found = self._store.get(self.key)
+        record = self._store.get(self.key)
         try:
-            known = KnownExecution(**found)
-            runs = tuple(self._priced(KnownRun(**run)) for run in known.runs)  # type: ignore[arg-type]
+            execution = KnownExecution(**record)
+            runs = tuple(self._priced(KnownRun(**run)) for run in execution.runs)  # type: ignore[arg-type]
         except (TypeError, KeyError, ValueError, AttributeError):  # None, or written by another
             return None
-        if not runs and known.infeasible is None:
+        if not runs and execution.infeasible is None:
             return None
-        return replace(known, runs=runs)
+        return replace(execution, runs=runs)
 
-    def execute(self, known: KnownExecution) -> Execution:
+    def execute(self, execution: KnownExecution) -> Execution:
         """Execute the mapping of a known answer on data; raises what `execute` raises."""
         from tilewright.mapper.mapping.mapping_file import load_mapping
         from tilewright.simulator.execution.execution import execute
 
-        mapping = load_mapping(known.mapping)
+        mapping = load_mapping(execution.mapping)
         return execute(self._arch, self._workload, mapping, settings=self._request.settings)
 
     def keep(self, answer: KnownExecution) -> None:
@@ -200,9 +200,9 @@ class ExecutionQuestion:
             return make()
         paths = [prices(path.flat) for path in self._paths.values()]
         key = content_key("bounds", self.key, paths)
-        found: Any = self._store.get(key)
-        if isinstance(found, dict) and all(isinstance(value, float) for value in found.values()):
-            return found
+        stored: Any = self._store.get(key)
+        if isinstance(stored, dict) and all(isinstance(value, float) for value in stored.values()):
+            return stored
         bounds = make()
         self._store.put(key, bounds)
         return bounds

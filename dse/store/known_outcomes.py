@@ -58,16 +58,16 @@ class Pending:
 
     def read(self) -> dict[str, Attempt]:
         """Return the outcomes that a killed process left, by key; damaged lines are left out."""
-        known: dict[str, Attempt] = {}
+        outcomes: dict[str, Attempt] = {}
         if not self._path.is_file():
-            return known
+            return outcomes
         for line in self._path.read_bytes().split(b"\n"):
             try:
                 trial = trial_of(line.decode())
             except ValueError:  # torn or damaged: evaluated again
                 continue
-            known |= known_outcomes([trial])
-        return known
+            outcomes |= known_outcomes([trial])
+        return outcomes
 
     def add(self, key: str, point: Mapping[str, object], outcome: Outcome) -> None:
         """Append an outcome to the file; one that says nothing about the design is left out.

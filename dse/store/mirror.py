@@ -82,8 +82,8 @@ class Mirror:
             return
         self._checked = True
         there = self._study.get_trials(deepcopy=False)
-        known = zip(there, trials, strict=False)
-        if len(there) > len(trials) or any(t.params != dict(ours.point) for t, ours in known):
+        pairs = zip(there, trials, strict=False)
+        if len(there) > len(trials) or any(t.params != dict(ours.point) for t, ours in pairs):
             raise self._of_another_run()
 
     def _of_another_run(self) -> TilewrightError:

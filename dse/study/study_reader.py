@@ -89,7 +89,7 @@ class StudyReader:
         resolved["search"] |= {"sampler": sampler, "trials": trials, "population": population}
         if migration:
             resolved["search"]["migration"] = migration
-        known = self._known(file, workloads)
+        names = self._expression_names(file, workloads)
         baselines = BaselineReader(self._document, self._knobs, space)
         for written in resolved["baselines"]:
             written["values"] = {baselines.path(k): v for k, v in written["values"].items()}
@@ -101,8 +101,8 @@ class StudyReader:
             workloads=workloads,
             model=file.model,
             machine=machine,
-            objectives=self._objectives(file, known),
-            constraints=tuple(self._constraints(file, known)),
+            objectives=self._objectives(file, names),
+            constraints=tuple(self._constraints(file, names)),
             space=space,
             sampler=sampler,
             sampler_options=search.options,
@@ -110,13 +110,13 @@ class StudyReader:
             batch=search.batch,
             population=population,
             limits=self._limits(file),
-            bounds_first=self._bounds_first(file, known),
+            bounds_first=self._bounds_first(file, names),
             islands=search.islands,
             migration=migration,
             mapper=self._mapper(file),
             baselines=tuple(baselines.baseline(*item) for item in enumerate(file.baselines)),
             resolved=resolved,
-            published=self._published(file, known),
+            published=self._published(file, names),
         )
 
     def _where(self, *path: str | int) -> Where:
@@ -232,37 +232,37 @@ class StudyReader:
             )
         return str(path.resolve())
 
-    def _known(self, file: StudyFile, workloads: tuple[StudyInput, ...]) -> list[str]:
+    def _expression_names(self, file: StudyFile, workloads: tuple[StudyInput, ...]) -> list[str]:
         """Return the names that expressions over metrics may use."""
         given = [workload.name for workload in workloads if workload.name]
         usage = ["usage"] if file.model == "analytical" else []
         return [*METRICS[file.model], *usage, *given, *([BASE] if file.baselines else [])]
 
-    def _published(self, file: StudyFile, known: list[str]) -> tuple[Published, ...]:
+    def _published(self, file: StudyFile, names: list[str]) -> tuple[Published, ...]:
         figures = []
         for position, item in enumerate(file.published):
-            self._check_metric(item.metric, known, "published", position, "metric")
+            self._check_metric(item.metric, names, "published", position, "metric")
             value = float(self._knobs.number(item.value, "published", position, "value"))
             figures.append(Published(item.name, item.metric, value, item.source))
         return tuple(figures)
 
-    def _objectives(self, file: StudyFile, known: list[str]) -> tuple[Objective, ...]:
-        names = [objective.metric for objective in file.objectives]
-        for position, name in enumerate(names):
-            self._check_metric(name, known, "objectives", position, "metric")
-            if name in names[:position]:
+    def _objectives(self, file: StudyFile, names: list[str]) -> tuple[Objective, ...]:
+        metrics = [objective.metric for objective in file.objectives]
+        for position, name in enumerate(metrics):
+            self._check_metric(name, names, "objectives", position, "metric")
+            if name in metrics[:position]:
                 raise SpecError(
                     f"the objective {name} is named twice",
                     where=self._where("objectives", position, "metric"),
                 )
         return tuple(Objective(item.metric, item.goal) for item in file.objectives)
 
-    def _constraints(self, file: StudyFile, known: list[str]) -> Iterable[Constraint]:
+    def _constraints(self, file: StudyFile, names: list[str]) -> Iterable[Constraint]:
         for position, item in enumerate(file.constraints):
             place = self._where("constraints", position)
             if item.limit is not None and item.metric is None:
                 constraint = parse_constraint(item.limit, place)
-                check_figure(item.limit, known, place)
+                check_figure(item.limit, names, place)
                 yield constraint
                 continue
             if item.metric is None or item.limit is not None:
@@ -271,11 +271,11 @@ class StudyReader:
                     where=place,
                     instead="area <= 1.2 * base.area, or {metric: area, max: 6e-4}",
                 )
-            self._check_metric(item.metric, known, "constraints", position, "metric")
-            yield from self._bounds(item, position, known)
+            self._check_metric(item.metric, names, "constraints", position, "metric")
+            yield from self._bounds(item, position, names)
 
     def _bounds(
-        self, item: ConstraintItem, position: int, known: list[str]
+        self, item: ConstraintItem, position: int, names: list[str]
     ) -> Iterable[Constraint]:
         if item.max is None and item.min is None:
             raise SpecError(
@@ -286,7 +286,7 @@ class StudyReader:
             if written is None:
                 continue
             where = self._where("constraints", position, key)
-            if isinstance(written, str) and check_names(written, known, where):
+            if isinstance(written, str) and check_names(written, names, where):
                 yield Constraint(metric, sign, written)  # type: ignore[arg-type]  # one of two
                 continue
             numbers[key] = float(self._knobs.number(written, "constraints", position, key))
@@ -298,17 +298,17 @@ class StudyReader:
                 value=f"min {numbers['min']:g}, max {numbers['max']:g}",
             )
 
-    def _check_metric(self, name: str, known: list[str], *place: str | int) -> None:
+    def _check_metric(self, name: str, names: list[str], *place: str | int) -> None:
         """Check a metric or an expression over metrics."""
         where = self._where(*place)
-        if is_plain_name(name) and name.split(".", maxsplit=1)[0] not in known:
+        if is_plain_name(name) and name.split(".", maxsplit=1)[0] not in names:
             raise SpecError(
                 f"the {self._model} model gives no metric of that name",
                 where=where,
                 value=name,
-                instead=did_you_mean(name, known) or f"one of {', '.join(known)}",
+                instead=did_you_mean(name, names) or f"one of {', '.join(names)}",
             )
-        check_figure(name, known, where)
+        check_figure(name, names, where)
 
     def _migration(self, file: StudyFile, sampler: str, each: int) -> int:
         """Return the designs that an island tries between two exchanges; 0 without islands.
@@ -342,7 +342,7 @@ class StudyReader:
             values.append(None if number is None else float(number))
         return DesignLimits(*values)
 
-    def _bounds_first(self, file: StudyFile, known: list[str]) -> bool:
+    def _bounds_first(self, file: StudyFile, names: list[str]) -> bool:
         """Return whether designs are bounded before they are executed; check that they can be."""
         if not file.search.bounds_first:
             return False
@@ -353,9 +353,9 @@ class StudyReader:
             )
         limits = [
             name
-            for limit in self._constraints(file, known)
+            for limit in self._constraints(file, names)
             for side in (limit.left, limit.right)
-            for name in sorted(check_names(side, known, place))
+            for name in sorted(check_names(side, names, place))
             if name not in (*bounded, BASE)
         ]
         unbounded = [

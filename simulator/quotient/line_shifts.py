@@ -146,14 +146,14 @@ class Representative:
 
         taken: what the other column takes in the whole grid. Then it is noted.
         """
-        mine, others = self.words, taken
+        words, others = self.words, taken
         if taken.row.size == self.order.size:
             others = taken.sorted(self.order)
-        gaps = mine.comes - mine.before, others.comes - others.before
-        if not (np.array_equal(mine.row, others.row) and np.array_equal(gaps[0], gaps[1])):
+        gaps = words.comes - words.before, others.comes - others.before
+        if not (np.array_equal(words.row, others.row) and np.array_equal(gaps[0], gaps[1])):
             return False
-        later = np.diff(others.comes - mine.comes, prepend=0)
-        apart = self.free > np.concatenate([[-1], mine.comes[:-1]])[: mine.comes.size]
+        later = np.diff(others.comes - words.comes, prepend=0)
+        apart = self.free > np.concatenate([[-1], words.comes[:-1]])[: words.comes.size]
         pauses = (later != 0) | (self.pauses == 1)
         if (later < 0).any() or (pauses & ~apart).any() or pauses.sum() > MOST_PAUSES:
             return False

@@ -55,7 +55,7 @@ class CandidateSearch:
     `choice`, `value`: the best candidate so far and its objective value, None and inf before the
     first. `executed`: number of candidates that were simulated; `timed`: number of those whose
     cycles follow from a smaller grid; `has_run`: whether the best one was simulated. `waiting`:
-    candidates of a large grid whose cycles do not follow, with their bounds; `left`: number of
+    candidates of a large grid whose cycles do not follow, with their bounds; `undecided`: number of
     candidates whose value is not known, those that wait included; `reasons`: why others are
     infeasible. `wider`: a search over these families and more, whose bound holds for this one, too.
     """
@@ -81,7 +81,7 @@ class CandidateSearch:
         return FamilyHeap(self.candidates, _ObjectiveBounds(self.candidates), bounded)
 
     @property
-    def left(self) -> int:
+    def undecided(self) -> int:
         """Number of candidates whose value is not known."""
         return self._choices - self._decided
 
@@ -271,7 +271,7 @@ class CandidateSearch:
         return GridCertificate(
             executed=self.executed,
             timed=self.timed,
-            excluded=self.left,
+            excluded=self.undecided,
             infeasible=sum(reasons.values()),
             reasons=tuple(reasons.most_common(5)),
             bound=self.bound,

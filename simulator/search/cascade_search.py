@@ -127,8 +127,8 @@ class Cascade:
     def _options_with(self, einsum: Einsum, staying: frozenset[str]) -> Iterator[Option]:
         flat = self.flats[einsum.name]
         space = GridMapspace(grid_of(flat), einsum, self._constraints(einsum.name), staying)
-        kept = LeftTensors(offsets=bank_offsets(self.workload))
-        candidates = self._make(flat, space, kept)
+        left_tensors = LeftTensors(offsets=bank_offsets(self.workload))
+        candidates = self._make(flat, space, left_tensors)
         self.infeasible.setdefault(einsum.name, candidates.infeasible)
         if not candidates.is_whole:
             self.floors[self.workload.einsums.index(einsum)] = candidates.floor
@@ -200,9 +200,9 @@ class Cascade:
         return [search for option in options for search in option.searches.values()]
 
     @property
-    def left(self) -> int:
+    def undecided(self) -> int:
         """Number of candidates of these searches whose value is not known."""
-        return sum(option.left for of_einsum in self.options for option in of_einsum)
+        return sum(option.undecided for of_einsum in self.options for option in of_einsum)
 
     def save(self) -> None:
         """Keep the cycles that were found, for searches with equal Einsums."""
@@ -295,8 +295,10 @@ class Cascade:
         einsum, option = self.workload.einsums[number], fitting.option
         held = dict(contents.tensors)
         after = {**held, **dict(option.writes)}
-        left = sorted((name, place) for name, place in after.items() if self._last[name] > number)
-        if not self._is_useful(number, frozenset(name for name, _ in left)):
+        still_held = sorted(
+            (name, place) for name, place in after.items() if self._last[name] > number
+        )
+        if not self._is_useful(number, frozenset(name for name, _ in still_held)):
             return None
         used = {move.tensor for move in fitting.moves if move.is_there}
         beside = [self.words[place] for name, place in held.items() if name not in used]
@@ -304,7 +306,7 @@ class Cascade:
         room = option.candidates.quick.free_words - contents.reserved
         search = option.search(room - sum(beside) - slack, persistent)
         moves = tuple(move for move in fitting.moves if not move.is_there)
-        then = Contents(tuple(left), contents.reserved, contents.used + persistent)
+        then = Contents(tuple(still_held), contents.reserved, contents.used + persistent)
         return None if search is None else OptionStep(then, search, moves)
 
 

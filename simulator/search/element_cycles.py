@@ -82,8 +82,8 @@ class FamilyTiles:
         )
         outer = space.outer_loops(family, tile)
         if family.scalar is None:  # the operation runs over the loops of the output
-            kept = einsum.outputs[0].rank_variables
-            outer = [name for name in outer if name not in kept]
+            output_variables = einsum.outputs[0].rank_variables
+            outer = [name for name in outer if name not in output_variables]
         length = prod(tile.values()) // prod(tile[name] for name in outer)
         columns, rows = (share_of(family.shares, axis) for axis in ("X", "Y"))
         return FamilyTiles(
@@ -165,14 +165,17 @@ class ElementCycles:
 
         Receives and sends are left out.
         """
-        profile, kept = self.profile, self.space.einsum.outputs[0].rank_variables
+        profile, output_variables = self.profile, self.space.einsum.outputs[0].rank_variables
         family, local, tile, outer = tiles.family, tiles.local, tiles.tile, tiles.outer
         points, length = prod(local.values()), tiles.length
-        first = prod(local[name] for name in kept) // length
+        first = prod(local[name] for name in output_variables) // length
         load = profile.descriptor_use_cycles + profile.descriptor_load_cycles
         if family.scalar is not None:
             load += profile.scalar_load_cycles
-        turns, loops = points // length, [(tile[name], name not in kept) for name in outer]
+        turns, loops = (
+            points // length,
+            [(tile[name], name not in output_variables) for name in outer],
+        )
         both = [self._moving(tiles, is_first=is_first) for is_first in (True, False)]
         moved = first * both[0] + (turns - first) * both[1]
         by_loops = turns * load + self._control(tiles, loops)

@@ -65,6 +65,6 @@ class GridCertificate:
     def work(self) -> str:
         """What the search has done, in words."""
         timed = f"{self.timed:,} timed by their pattern, " if self.timed else ""
-        left = "" if self.is_whole else ", others not looked at for lack of time"
+        omitted = "" if self.is_whole else ", others not looked at for lack of time"
         excluded = f"{self.excluded:,} excluded by the bound"
-        return f"{self.executed:,} executed, {timed}{excluded}{left}"
+        return f"{self.executed:,} executed, {timed}{excluded}{omitted}"

@@ -50,14 +50,14 @@ class FrontCertificate:
     """What a search has shown of its Pareto set.
 
     `executed`: candidates that ran, those of the set on numbers; `excluded`: those that an executed
-    one beats or equals in all metrics by their bounds; `left`: those not looked at, or not run on
-    numbers, for want of time; `infeasible`: those that the machine cannot hold or run, by reason in
-    `reasons`. `is_whole`: whether all mappings are counted here, none left out for want of time.
+    one beats or equals in all metrics by their bounds; `undecided`: those not looked at, or not run
+    on numbers, for want of time; `infeasible`: those that the machine cannot hold or run, by reason
+    in `reasons`. `is_whole`: whether all mappings are counted here, none left out for want of time.
     """
 
     executed: int
     excluded: int
-    left: int
+    undecided: int
     infeasible: int
     reasons: tuple[tuple[str, int], ...]
     is_whole: bool = True
@@ -65,10 +65,10 @@ class FrontCertificate:
     @property
     def is_complete(self) -> bool:
         """Whether it is proved that no other candidate belongs to the Pareto set."""
-        return self.left == 0 and self.is_whole
+        return self.undecided == 0 and self.is_whole
 
     def __str__(self) -> str:
-        kind = "complete" if self.is_complete else f"{self.left:,} candidates are left"
+        kind = "complete" if self.is_complete else f"{self.undecided:,} candidates are left"
         others = "" if self.is_whole else ", others not looked at for lack of time"
         looked_at = f"{self.executed:,} executed, {self.excluded:,} excluded by their bounds"
         return f"{kind}: {looked_at}{others}"
@@ -262,12 +262,12 @@ class _FrontWalk:
     def _add(self, point: _ExecutedPoint) -> None:
         if self._is_beaten(point.values):
             return
-        kept = (
+        undominated = (
             other
             for other in self.points
             if any(v > o for v, o in zip(point.values, other.values, strict=True))
         )
-        self.points = [*kept, point]
+        self.points = [*undominated, point]
 
     def certificate(self, dropped: int = 0) -> FrontCertificate:
         """Return what the walk has shown so far; dropped: points that did not run on numbers."""
@@ -276,7 +276,7 @@ class _FrontWalk:
         return FrontCertificate(
             executed=self.executed,
             excluded=self.excluded + sum(s for s, b in zip(sizes, beaten, strict=True) if b),
-            left=dropped + sum(s for s, b in zip(sizes, beaten, strict=True) if not b),
+            undecided=dropped + sum(s for s, b in zip(sizes, beaten, strict=True) if not b),
             infeasible=sum(self.reasons.values()),
             reasons=tuple(self.reasons.most_common(5)),
             is_whole=self.candidates.is_whole,

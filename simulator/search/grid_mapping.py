@@ -178,8 +178,8 @@ def cascade_of(
     each = budget if request.budget_s else UNLIMITED
     data = {e.name: EinsumData(e, seed=request.settings.seed) for e in workload.einsums}
 
-    def candidates(flat: FlatArch, space: GridMapspace, kept: LeftTensors) -> Candidates:
-        new = Candidates.unbounded(request.objective, request.settings, flat, space, kept)
+    def candidates(flat: FlatArch, space: GridMapspace, left_tensors: LeftTensors) -> Candidates:
+        new = Candidates.unbounded(request.objective, request.settings, flat, space, left_tensors)
         return replace(new.bounded(each), data=data[space.einsum.name])
 
     return Cascade(
@@ -284,7 +284,7 @@ def _certificate(cascade: Cascade, path: OptionPath, bound: float) -> GridCertif
     return GridCertificate(
         executed=sum(s.executed for s in searches) + are_timed,
         timed=sum(search.timed for search in searches),
-        excluded=cascade.left,
+        excluded=cascade.undecided,
         infeasible=sum(reasons.values()),
         reasons=tuple(reasons.most_common(5)),
         bound=min(bound, path.value),

@@ -278,8 +278,8 @@ class QuickBound:
     def _streams_of(self, family: GridFamily) -> list[_Stream]:
         tiles = self._tiles(family)
         inputs = zip(self.space.einsum.inputs, tiles.inputs, strict=True)
-        resident = family.resident
-        return [self._stream(a, tiles, n) for a, n in inputs if a.tensor not in resident]
+        resident_tensors = family.resident
+        return [self._stream(a, tiles, n) for a, n in inputs if a.tensor not in resident_tensors]
 
     def _stream(self, access: TensorAccess, tiles: FamilyTiles, values: int) -> _Stream:
         shares = tiles.family.shares

@@ -173,8 +173,8 @@ def _sizes(machine: Arch) -> list[str]:
 
     from tilewright.arch.flattening.arch_facts import arch_facts
 
-    known = [(each.row.label, each.size) for each in arch_facts(machine)]
-    finite = [(name, int(size)) for name, size in known if size and math.isfinite(size)]
+    sizes = [(each.row.label, each.size) for each in arch_facts(machine)]
+    finite = [(name, int(size)) for name, size in sizes if size and math.isfinite(size)]
     if not finite:
         raise SpecError(
             "this architecture has neither a variable nor a memory of a finite size to change",

@@ -101,8 +101,8 @@ def execute_command(
     passes = passes_of(execution) if options["passes"] else {}
     if as_json:
         documents = {name: [asdict(step) for step in steps] for name, steps in passes.items()}
-        found = {**whole_document(execution), "notes": list(notes)}
-        emit({**found, **({"passes": documents} if passes else {})})
+        document = {**whole_document(execution), "notes": list(notes)}
+        emit({**document, **({"passes": documents} if passes else {})})
         return
     click.echo("\n".join([*execution_lines(execution), *(f"note: {note}" for note in notes)]))
     for name, steps in passes.items():

@@ -36,13 +36,13 @@ _OF_THE_MODEL = ("einsum", "uneven", "max_memory")
 class GridAnswer:
     """The best mappings of a workload on a grid, as text, JSON, mapping file and page.
 
-    `answer`: mappings, execution and certificate; `objective`: what was minimized; `known`: number
-    of executions whose cycles earlier searches of this user had found.
+    `answer`: mappings, execution and certificate; `objective`: what was minimized;
+    `known_executions`: number of executions whose cycles earlier searches of this user had found.
     """
 
     answer: GridMapping
     objective: str
-    known: int = 0
+    known_executions: int = 0
 
     @property
     def certificates(self) -> dict[str, str]:
@@ -56,8 +56,12 @@ class GridAnswer:
         certificate, run = self.answer.certificate, self.answer.run
         shown = execution_lines(run) if run is not None else [f"{self._not_executed()}."]
         lines = [nest_text(self._nest()), "", *shown, ""]
-        known = f"; {some(self.known, 'execution')} known from before" if self.known else ""
-        lines.append(f"{self._search()} ({self.answer.seconds:.1f} s{known})")
+        reused = (
+            f"; {some(self.known_executions, 'execution')} known from before"
+            if self.known_executions
+            else ""
+        )
+        lines.append(f"{self._search()} ({self.answer.seconds:.1f} s{reused})")
         lines += [
             f"  {number:,} cannot be built: {reason}" for reason, number in certificate.reasons
         ]
@@ -114,7 +118,7 @@ class GridAnswer:
             "lower_bound": certificate.bound,
             "gap": self.answer.gap if self.answer.gap < inf else None,
             "executed": certificate.executed,
-            "known": self.known,
+            "known": self.known_executions,
             "timed": certificate.timed,
             "excluded": certificate.excluded,
             "infeasible": certificate.infeasible,

@@ -106,7 +106,7 @@ class GridFrontAnswer:
                 "complete": certificate.is_complete,
                 "executed": certificate.executed,
                 "excluded": certificate.excluded,
-                "left": certificate.left,
+                "left": certificate.undecided,
                 "infeasible": certificate.infeasible,
                 "seconds": self.front.seconds,
             },
@@ -169,14 +169,14 @@ def find_front_on_machine(
     return GridFrontAnswer(front, point, options["limit"])
 
 
-def _check_metrics(metrics: Sequence[str], known: Sequence[str]) -> None:
+def _check_metrics(metrics: Sequence[str], allowed: Sequence[str]) -> None:
     """Raise TilewrightError unless `metrics` are two or more different ones of those known."""
     distinct = set(metrics)
-    if len(metrics) < 2 or len(distinct) < len(metrics) or not distinct <= set(known):
+    if len(metrics) < 2 or len(distinct) < len(metrics) or not distinct <= set(allowed):
         raise TilewrightError(
             "a front on the machine is over two or three metrics",
             value=",".join(metrics),
-            instead=f"some of {', '.join(known)}",
+            instead=f"some of {', '.join(allowed)}",
         )
 
 

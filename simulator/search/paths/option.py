@@ -110,6 +110,6 @@ class Option:
         return {aside: (most, search) for (aside, most), search in sorted(self.searches.items())}
 
     @property
-    def left(self) -> int:
+    def undecided(self) -> int:
         """Number of candidates whose value is not known; of nested sets the largest one counts."""
-        return sum(search.left for _, search in self._widest.values())
+        return sum(search.undecided for _, search in self._widest.values())

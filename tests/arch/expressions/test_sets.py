@@ -79,7 +79,7 @@ def test_refusals(matmul: Scope, text: str, words: str) -> None:
 
 
 def test_names_of_memories_above(matmul: Scope) -> None:
-    names = EinsumNames(matmul).kept(("DRAM", "BUF"), {"DRAM": frozenset("A")})
+    names = EinsumNames(matmul).kept_sets(("DRAM", "BUF"), {"DRAM": frozenset("A")})
     assert tensor_set("~DRAM.tensors", names) == frozenset("BZ")
     assert tensor_set("Above", names) == frozenset("A")
     assert tensor_set("BUF", names) == frozenset()

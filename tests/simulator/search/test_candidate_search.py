@@ -97,4 +97,4 @@ def test_a_search_that_is_late_looks_for_no_first_candidate() -> None:
     first.runs.budget = budget_from(0.0)
     assert not first.start()
     assert first.executed == 0
-    assert first.left > 0
+    assert first.undecided > 0

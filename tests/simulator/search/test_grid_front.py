@@ -77,7 +77,7 @@ def test_a_budget_says_what_is_left() -> None:
     front = search.run(flat, einsum)
     assert seen == [1]
     assert not front.certificate.is_complete
-    assert front.certificate.left > 0
+    assert front.certificate.undecided > 0
     assert "candidates are left" in str(front.certificate)
 
 
@@ -116,7 +116,7 @@ def test_what_has_no_time_is_left_out_and_said(monkeypatch: pytest.MonkeyPatch) 
     short = GridFrontSearch(budget_s=60.0).run(flat, einsum)
     assert short.certificate.is_whole
     assert [point.cycles for point in short.points] == [whole.points[0].cycles]
-    assert short.certificate.left == len(whole.points) - 1
+    assert short.certificate.undecided == len(whole.points) - 1
     monkeypatch.setattr(grid_front, "BOUNDING_SHARE", 0.0)
     short = GridFrontSearch(budget_s=60.0).run(flat, einsum)
     assert not short.certificate.is_complete

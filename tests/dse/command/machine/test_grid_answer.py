@@ -91,8 +91,8 @@ def test_a_search_finds_the_executions_of_an_earlier_one(
         options = {"objective": "latency", "budget": None}
         answers.append(find_on_machine(cascade_arch(2, 2), work, "wse2-sdk-sim", options))
     off, first, second = answers
-    assert (off.known, first.known) == (0, 0)
-    assert 0 < second.known <= second.answer.certificate.executed
+    assert (off.known_executions, first.known_executions) == (0, 0)
+    assert 0 < second.known_executions <= second.answer.certificate.executed
     assert "known from before" in second.text()
     assert {each.mapping_file() for each in answers} == {off.mapping_file()}
     documents = [each.document() for each in answers]
