@@ -34,7 +34,8 @@ from tilewright.mapper.grid.exchanges.flow_phases import flow_phases  # noqa: E4
 from tilewright.mapper.grid.grid import grid_of  # noqa: E402
 from tilewright.mapper.grid.grid_mapspace import GridMapspace  # noqa: E402
 from tilewright.mapper.grid.partial_sums import partial_sums  # noqa: E402
-from tilewright.mapper.grid.space_time import SpaceTime, space_time  # noqa: E402
+from tilewright.mapper.grid.reading.mapping_reading import space_time  # noqa: E402
+from tilewright.mapper.grid.space_time import SpaceTime  # noqa: E402
 from tilewright.mapper.workload.errors import InfeasibleMapping  # noqa: E402
 from tilewright.mapper.workload.workload_loading import load_workload  # noqa: E402
 from tilewright.simulator.build.program_builder import ProgramBuilder  # noqa: E402

@@ -36,7 +36,7 @@ from tilewright.mapper.grid.exchanges.flow_phases import flow_phases  # noqa: E4
 from tilewright.mapper.grid.exchanges.reshard import reshard  # noqa: E402
 from tilewright.mapper.grid.grid import grid_of  # noqa: E402
 from tilewright.mapper.grid.grid_mapspace import GridMapspace  # noqa: E402
-from tilewright.mapper.grid.space_time import space_time  # noqa: E402
+from tilewright.mapper.grid.reading.mapping_reading import space_time  # noqa: E402
 from tilewright.mapper.workload.errors import InfeasibleMapping  # noqa: E402
 from tilewright.simulator.exchanges.reshard_program import limits_of  # noqa: E402
 from tilewright.simulator.execution.einsum_execution import (  # noqa: E402

@@ -15,7 +15,8 @@ from pathlib import Path
 
 from tilewright.arch.files.source import load_document
 from tilewright.arch.spec.load import load_arch
-from tilewright.mapper.grid.space_time import SpaceTime, space_time
+from tilewright.mapper.grid.reading.mapping_reading import space_time
+from tilewright.mapper.grid.space_time import SpaceTime
 from tilewright.mapper.mapping.mapping import Compute, Mapping, Spatial, Storage, Temporal
 from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings, execute_einsum

@@ -18,7 +18,8 @@ from tilewright.arch.quantities import quantity
 from tilewright.arch.spec.architecture import Arch
 from tilewright.mapper.grid.grid import Grid, grid_of
 from tilewright.mapper.grid.pipelines.einsum_groups import EinsumGroup, einsum_groups
-from tilewright.mapper.grid.space_time import SpaceTime, space_time
+from tilewright.mapper.grid.reading.mapping_reading import space_time
+from tilewright.mapper.grid.space_time import SpaceTime
 from tilewright.mapper.mapping.mapping import Mapping
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.workload import Workload

@@ -20,7 +20,8 @@ from tilewright.mapper.grid.grid import grid_of
 from tilewright.mapper.grid.grid_constraints import GridConstraints
 from tilewright.mapper.grid.grid_mapspace import GridFamily, GridMapspace
 from tilewright.mapper.grid.grid_shares import Share
-from tilewright.mapper.grid.space_time import SpaceTime, space_time
+from tilewright.mapper.grid.reading.mapping_reading import space_time
+from tilewright.mapper.grid.space_time import SpaceTime
 from tilewright.mapper.searches.budget import UNLIMITED, Budget
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import InfeasibleMapping

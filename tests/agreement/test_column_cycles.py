@@ -11,7 +11,7 @@ from tests.oracles.grid_mappings import einsum_on_grid
 from tilewright.mapper.grid.grid import grid_of
 from tilewright.mapper.grid.grid_constraints import GridConstraints
 from tilewright.mapper.grid.grid_mapspace import GridMapspace
-from tilewright.mapper.grid.space_time import space_time
+from tilewright.mapper.grid.reading.mapping_reading import space_time
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.fast.no_certificate import NotCovered
 from tilewright.simulator.isa.machine_errors import ProgramError

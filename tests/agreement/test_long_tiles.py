@@ -16,7 +16,7 @@ from grid_mappings import einsum_on_grid
 from tilewright.mapper.grid.grid import grid_of
 from tilewright.mapper.grid.grid_mapspace import GridChoice, GridFamily, GridMapspace, TimeTile
 from tilewright.mapper.grid.grid_shares import Share
-from tilewright.mapper.grid.space_time import space_time
+from tilewright.mapper.grid.reading.mapping_reading import space_time
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings
 from tilewright.simulator.isa.machine_errors import ProgramError

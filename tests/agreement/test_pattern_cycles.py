@@ -13,7 +13,7 @@ from tilewright.arch.flattening.flat import FlatArch
 from tilewright.mapper.grid.grid import grid_of
 from tilewright.mapper.grid.grid_constraints import GridConstraints
 from tilewright.mapper.grid.grid_mapspace import GridFamily, GridMapspace
-from tilewright.mapper.grid.space_time import space_time
+from tilewright.mapper.grid.reading.mapping_reading import space_time
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.examples.gemv import gemv_like, wse2_cycles
 from tilewright.simulator.fast.fast_machine import FastMachine

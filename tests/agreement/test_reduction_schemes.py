@@ -20,8 +20,8 @@ from tilewright.arch.flattening.flat import FlatArch
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.grid.grid import grid_of
 from tilewright.mapper.grid.grid_mapspace import GridMapspace
+from tilewright.mapper.grid.reading.mapping_reading import space_time
 from tilewright.mapper.grid.schemes.reduction_scheme import reduction_scheme
-from tilewright.mapper.grid.space_time import space_time
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.mapper.workload.workload_loading import load_workload

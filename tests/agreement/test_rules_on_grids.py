@@ -11,7 +11,7 @@ from tilewright.arch.files.source import load_document
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.evaluation.broken_rules import broken_rules
 from tilewright.mapper.grid.grid import grid_of
-from tilewright.mapper.grid.space_time import space_time
+from tilewright.mapper.grid.reading.mapping_reading import space_time
 from tilewright.mapper.mapping.mapping import Compute, Mapping, Spatial, Storage, Temporal
 from tilewright.mapper.model.conventions import conventions_called
 from tilewright.mapper.workload.errors import InfeasibleMapping

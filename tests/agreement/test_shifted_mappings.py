@@ -20,7 +20,8 @@ from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.grid.grid import grid_of
 from tilewright.mapper.grid.grid_constraints import GridConstraints
 from tilewright.mapper.grid.grid_mapspace import GridMapspace
-from tilewright.mapper.grid.space_time import SpaceTime, space_time
+from tilewright.mapper.grid.reading.mapping_reading import space_time
+from tilewright.mapper.grid.space_time import SpaceTime
 from tilewright.mapper.mapping.mapping import Mapping, Node, Spatial, Storage, Temporal
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import InfeasibleMapping

@@ -11,7 +11,7 @@ from grid_mappings import HARDWARE
 from tilewright.arch.files.source import load_document
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.grid import partial_sums, reductions
-from tilewright.mapper.grid.space_time import space_time
+from tilewright.mapper.grid.reading.mapping_reading import space_time
 from tilewright.mapper.mapping.mapping import Compute, Mapping, Node, Spatial, Storage, Temporal
 from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.simulator.execution.einsum_execution import (

@@ -29,7 +29,7 @@ from tilewright.arch.spec.load import load_arch
 from tilewright.dse.command.cli import cli
 from tilewright.dse.command.shipped import find_files
 from tilewright.mapper.evaluation.verified_score import evaluate
-from tilewright.mapper.grid.space_time import space_time
+from tilewright.mapper.grid.reading.mapping_reading import space_time
 from tilewright.mapper.mapping.mapping_file import dump_mapping, load_mapping
 from tilewright.mapper.searches.api import search
 from tilewright.mapper.searches.exact import exact

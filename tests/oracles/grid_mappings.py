@@ -12,7 +12,8 @@ from tilewright.arch.files.source import load_document
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.spec.load import load_arch
-from tilewright.mapper.grid.space_time import SpaceTime, space_time
+from tilewright.mapper.grid.reading.mapping_reading import space_time
+from tilewright.mapper.grid.space_time import SpaceTime
 from tilewright.mapper.mapping.mapping import Compute, Mapping, Node, Spatial, Storage, Temporal
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.workload import Workload

@@ -13,7 +13,8 @@ from tilewright.arch.files.source import load_document
 from tilewright.arch.spec.architecture import Arch
 from tilewright.mapper.grid.grid import grid_of
 from tilewright.mapper.grid.pipelines.einsum_groups import einsum_groups, in_sequence
-from tilewright.mapper.grid.space_time import SpaceTime, space_time
+from tilewright.mapper.grid.reading.mapping_reading import space_time
+from tilewright.mapper.grid.space_time import SpaceTime
 from tilewright.mapper.mapping.mapping import (
     Compute,
     Mapping,

@@ -13,7 +13,7 @@ from tilewright.arch.components.components import PlacementRules, TensorHolder
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.mapper.evaluation.broken_rules import placement_broken
 from tilewright.mapper.grid.grid_mapspace import GridChoice, GridFamily, GridMapspace
-from tilewright.mapper.grid.space_time import space_time
+from tilewright.mapper.grid.reading.mapping_reading import space_time
 from tilewright.mapper.model.conventions import conventions_called
 from tilewright.mapper.workload.errors import InfeasibleMapping
 

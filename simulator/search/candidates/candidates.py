@@ -14,7 +14,8 @@ from tilewright.arch.flattening.flat import FlatArch
 from tilewright.arch.memo import ValueCache
 from tilewright.mapper.grid.grid_mapspace import GridChoice, GridFamily, GridMapspace
 from tilewright.mapper.grid.predicted_counts import predict
-from tilewright.mapper.grid.space_time import SpaceTime, space_time
+from tilewright.mapper.grid.reading.mapping_reading import space_time
+from tilewright.mapper.grid.space_time import SpaceTime
 from tilewright.mapper.searches.budget import UNLIMITED, Budget
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.execution.action_counts import (

@@ -10,7 +10,8 @@ from tilewright.mapper.grid.distribution import (
     needed,
     produced,
 )
-from tilewright.mapper.grid.space_time import SpaceTime, space_time
+from tilewright.mapper.grid.reading.mapping_reading import space_time
+from tilewright.mapper.grid.space_time import SpaceTime
 from tilewright.mapper.mapping.mapping import Compute, Mapping, Node, Spatial, Storage, Temporal
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.execution.execution import grid_path

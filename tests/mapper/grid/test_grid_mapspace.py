@@ -9,7 +9,7 @@ from grid_mappings import FORMS, einsum_workload, grid_arch
 from tilewright.mapper.grid.grid import grid_of
 from tilewright.mapper.grid.grid_constraints import GridConstraints
 from tilewright.mapper.grid.grid_mapspace import GridMapspace
-from tilewright.mapper.grid.space_time import space_time
+from tilewright.mapper.grid.reading.mapping_reading import space_time
 from tilewright.mapper.workload.errors import InfeasibleMapping
 
 

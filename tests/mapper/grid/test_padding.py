@@ -6,7 +6,7 @@ import pytest
 from grid_mappings import HOST, einsum_workload, grid_arch, read
 
 from tilewright.mapper.grid.padding import may_pad, padded
-from tilewright.mapper.grid.space_time import space_time
+from tilewright.mapper.grid.reading.mapping_reading import space_time
 from tilewright.mapper.mapping.mapping import Compute, Mapping, Spatial, Storage, Temporal
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings, execute_einsum

@@ -10,7 +10,8 @@ from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.grid.grid import grid_of
 from tilewright.mapper.grid.grid_constraints import GridConstraints
 from tilewright.mapper.grid.grid_mapspace import GridMapspace
-from tilewright.mapper.grid.space_time import SpaceTime, space_time
+from tilewright.mapper.grid.reading.mapping_reading import space_time
+from tilewright.mapper.grid.space_time import SpaceTime
 from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.simulator.execution import einsum_execution
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings, execute_einsum

@@ -3,7 +3,7 @@
 from grid_mappings import END, HOST, WHOLE, WORK, einsum_workload, grid_arch, read
 from grid_points import element, index, plans, point, turns
 
-from tilewright.mapper.grid.space_time import space_time
+from tilewright.mapper.grid.reading.mapping_reading import space_time
 from tilewright.mapper.mapping.mapping import Compute, Mapping, Storage, Temporal
 from tilewright.simulator.isa.index_expression import variable
 from tilewright.simulator.lowering.tile_layout import tile_layout

@@ -6,7 +6,7 @@ from grid_mappings import einsum_workload, grid_arch
 from tilewright.mapper.grid.grid import grid_of
 from tilewright.mapper.grid.grid_constraints import GridConstraints
 from tilewright.mapper.grid.grid_mapspace import GridFamily, GridMapspace
-from tilewright.mapper.grid.space_time import space_time
+from tilewright.mapper.grid.reading.mapping_reading import space_time
 
 
 def families(form: str, columns: int, rows: int, **constraints: str) -> list[GridFamily]:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from grid_mappings import einsum_workload, grid_arch
 
+from tilewright.mapper.grid.reading.mapping_reading import space_time
 from tilewright.mapper.grid.rings.ring_links import ring_links
 from tilewright.mapper.grid.rings.shifts import (
     first_turns,
@@ -12,7 +13,7 @@ from tilewright.mapper.grid.rings.shifts import (
     shift_words,
     turned_values,
 )
-from tilewright.mapper.grid.space_time import SpaceTime, space_time
+from tilewright.mapper.grid.space_time import SpaceTime
 from tilewright.mapper.mapping.mapping import Compute, Mapping, Node, Spatial, Storage, Temporal
 from tilewright.mapper.workload.errors import InfeasibleMapping
 

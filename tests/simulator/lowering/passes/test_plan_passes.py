@@ -15,7 +15,7 @@ from tilewright.dse.command.cli import cli
 from tilewright.mapper.grid.grid import grid_of
 from tilewright.mapper.grid.grid_constraints import GridConstraints
 from tilewright.mapper.grid.grid_mapspace import GridMapspace
-from tilewright.mapper.grid.space_time import space_time
+from tilewright.mapper.grid.reading.mapping_reading import space_time
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings
 from tilewright.simulator.lowering.passes.plan_passes import plan_passes

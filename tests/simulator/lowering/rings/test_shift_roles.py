@@ -3,7 +3,8 @@
 import numpy as np
 from grid_mappings import einsum_workload, grid_arch
 
-from tilewright.mapper.grid.space_time import SpaceTime, space_time
+from tilewright.mapper.grid.reading.mapping_reading import space_time
+from tilewright.mapper.grid.space_time import SpaceTime
 from tilewright.mapper.mapping.mapping import Compute, Mapping, Spatial, Storage, Temporal
 from tilewright.simulator.execution.einsum_execution import execute_einsum
 from tilewright.simulator.lowering.passes.plan_passes import plan_lines
