@@ -12,21 +12,19 @@ from typing import Final
 
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.table_blocks import CodeLayout
+from tilewright.simulator.fast.memory_in_use import MemoryInUse
+from tilewright.simulator.fast.memory_loops import MemoryLoops
 from tilewright.simulator.fast.memory_work import (
     LoopRuns,
     MapWork,
-    OperandReach,
     OperationMap,
     Span,
     TouchedWords,
     busy_cycles,
     check_fabric,
     has_operations,
-    have_common_word,
     loop_runs,
-    map_work,
     operation_map,
-    reaches_of,
     scalar_work,
 )
 from tilewright.simulator.fast.no_certificate import NotCovered, TooManySteps
@@ -90,18 +88,14 @@ class ScriptWalker:
         """Last operation on each queue slot and microthread."""
         self.steps = most
         self.nests: list[LoopRuns] = []
-        self.reaches: dict[int, list[OperandReach]] = {}
         self.spans: list[MainSpan] = []
         self.span_open = False
         """Whether further cycles belong to the last span."""
         self.passed = 0
         """Cycles for which the main thread was busy so far."""
         self.walked: WalkedMaps | None = None if every else WalkedMaps()
-        self.maps: dict[int, MapWork] = {}
-        self.set_in_loop: dict[int, set[int]] = {}
-        """Counters that scalar instructions and maps of a loop over memory set, by its start."""
-        self.ends: dict[int, int | None] = {}
-        """Ends of loops over memory by their starts; None for other loops."""
+        self.loops = MemoryLoops(store)
+        self.memory = MemoryInUse(store, self.state)
 
     def walk(self) -> MainThreadWalk:
         """Return all steps of the main thread, from the first task to the last, in order.
@@ -291,47 +285,12 @@ class ScriptWalker:
 
     def _end_of(self, pc: int) -> int | None:
         """Return the end of a loop over memory, None for another loop."""
-        if pc not in self.ends:
-            self.ends[pc] = self._memory_loop(pc)
-        return self.ends[pc]
-
-    def _memory_loop(self, pc: int) -> int | None:
-        """Return the address of the end of a loop that holds only loops and work on memory."""
-        first_pc = pc
-        open_loops = [(pc + at.I_WIDTH, self.store[pc + 1])]
-        counters, slots = set[int](), {self.store[pc + 1]}
-        while open_loops:
-            pc += at.I_WIDTH
-            code, first, second, target = self.store.row(pc, at.I_WIDTH)
-            if code == at.I_OPERATION and self._is_plain(first):
-                continue
-            if code == at.I_MAP_START and has_operations(self.store, pc):
-                return None
-            if code in (at.I_COMPUTE, at.I_MAP_START):
-                after, changed = self._fixed_work(pc)
-                counters.update(changed)
-                pc = after - at.I_WIDTH
-                continue
-            if code == at.I_LOOP and second == 0 and first not in [s for _, s in open_loops]:
-                open_loops.append((pc + at.I_WIDTH, first))
-                slots.add(first)
-            elif code != at.I_END_LOOP or (target, first) != open_loops.pop():
-                return None
-        self.set_in_loop[first_pc] = counters
-        return None if counters & slots else pc
-
-    def _is_plain(self, op: int) -> bool:
-        """Return whether an operation works on memory alone, always in as many cycles.
-
-        op: address. Those that are special, or whose bank conflicts depend on counters, do not.
-        """
-        row = self.store.row(op, at.O_WIDTH)
-        return not (row[at.O_FABRIC] or row[at.O_SPECIAL] or row[at.O_BANKS])
+        return self.loops.end_of(pc)
 
     def _whole_loop(self, pc: int, end: int) -> int:
         """Count a loop over memory in one step; its counters then have their final values."""
         ranges: dict[int, Span] = {}
-        self.state.variables.unknown.update(self.set_in_loop[pc])
+        self.state.variables.unknown.update(self.loops.counters_set[pc])
         cycles, _ = self._loop_cycles(pc, 1, ranges)
         if self.every:
             self.state.terms = [(kind, op, delta + cycles) for kind, op, delta in self.state.terms]
@@ -358,46 +317,33 @@ class ScriptWalker:
                 body += inner
                 continue
             if store[at_pc] == at.I_MAP_START:
-                work = self._map_work(at_pc)
+                work = self.loops.map_work(at_pc)
                 self._count_map(work, times * count)
-                self._check_work(work.reaches, ranges)
+                self.memory.check_work(work.reaches, ranges)
                 body, at_pc = body + work.cycles, work.after
                 continue
             op = store[at_pc + 1]
             if store[at_pc] == at.I_COMPUTE:
                 scalar = scalar_work(store, op)
-                self._check_work(scalar.reaches, ranges)
+                self.memory.check_work(scalar.reaches, ranges)
                 body, at_pc = body + scalar.cycles, at_pc + at.I_WIDTH
                 continue
             busy = busy_cycles(store, op)
             body += store[op + at.O_LOAD] + busy
             self._count(op, times * count, busy)
-            self._check_races(self._words_of(op, ranges))
+            self.memory.check(self.memory.words_of(op, ranges))
             at_pc += at.I_WIDTH
         turns = (count - 1) * self.store.header[at.K_LOOP] + self.store.header[at.K_NOT_TAKEN]
         return self.store.header[at.K_COUNTER] + count * body + turns, end + at.I_WIDTH
 
     # -- maps and scalar instructions ------------------------------------------------------
 
-    def _map_work(self, pc: int) -> MapWork:
-        """Return the work of the map whose first instruction is at an address."""
-        if pc not in self.maps:
-            self.maps[pc] = map_work(self.store, pc)
-        return self.maps[pc]
-
-    def _fixed_work(self, pc: int) -> tuple[int, list[int]]:
-        """Return the address behind a map or scalar instruction, and the counters that it sets."""
-        if self.store[pc] == at.I_MAP_START:
-            work = self._map_work(pc)
-            return work.after, work.counters
-        return pc + at.I_WIDTH, scalar_work(self.store, self.store[pc + 1]).counters
-
     def _map(self, pc: int) -> int:
         """Walk a whole map; return the address behind it."""
         if has_operations(self.store, pc):
             return self._map_of_operations(pc)
-        work = self._map_work(pc)
-        self._check_work(work.reaches, {})
+        work = self.loops.map_work(pc)
+        self.memory.check_work(work.reaches, {})
         self._count_map(work, 1)
         if self.every:
             self.events.append((MAP, work.rows[0], work.recorded))
@@ -411,7 +357,7 @@ class ScriptWalker:
         Where its registers begin at the same banks as once before, it takes the same cycles.
         """
         work = operation_map(self.store, pc)
-        self._check_work(work.reaches, {})
+        self.memory.check_work(work.reaches, {})
         walked = self.walked
         key = None if walked is None else walked.key(self.store, work, self.state)
         if walked is None or key is None:
@@ -455,7 +401,7 @@ class ScriptWalker:
     def _scalar(self, row: int) -> None:
         """Walk a scalar instruction; row: address of the scalar operation."""
         work = scalar_work(self.store, row)
-        self._check_work(work.reaches, {})
+        self.memory.check_work(work.reaches, {})
         self._cycles(work.cycles)
         self.state.variables.unknown.update(work.counters)
 
@@ -474,8 +420,8 @@ class ScriptWalker:
         if store[op + at.O_SPECIAL]:
             self._on_registers(op)
             return
-        words = self._words_of(op, {})
-        self._check_races(words)
+        words = self.memory.words_of(op, {})
+        self.memory.check(words)
         if store[op + at.O_FABRIC]:
             self._count(op, 1, 0)
             self._fabric(op, words)
@@ -491,7 +437,7 @@ class ScriptWalker:
         """Walk an operation on registers; op: address. Raises NotCovered."""
         store = self.store
         run = run_on_registers(store, op, self.state.registers)
-        self._check_races(run.words)
+        self.memory.check(run.words)
         self.dispatches[store[op + at.O_NUMBER]] += 1
         number = store[run.row + at.O_NUMBER]
         self.runs[number] += run.extent
@@ -565,36 +511,3 @@ class ScriptWalker:
         if row[at.O_ASYNC]:
             self.last_users.update((key, len(self.ops)) for key in keys)
         return tuple(sorted(last))
-
-    # -- memory ----------------------------------------------------------------------------
-
-    def _words_of(self, op: int, ranges: dict[int, Span]) -> TouchedWords:
-        """Return the words that an operation may touch; ranges: values of loop counters.
-
-        Nothing is computed if no operation can run beside it.
-        """
-        if not self.state.touched and not self.store[op + at.O_ASYNC]:
-            return TouchedWords([], [])
-        if op not in self.reaches:
-            self.reaches[op] = reaches_of(self.store, op)
-        return self._words(self.reaches[op], ranges)
-
-    def _words(self, reaches: Sequence[OperandReach], ranges: dict[int, Span]) -> TouchedWords:
-        """Return the words that operands may touch; ranges: values of loop counters."""
-        variables = self.state.variables
-        spans = [(reach.written, reach.span(variables, ranges)) for reach in reaches]
-        touched = [span for _, span in spans]
-        return TouchedWords(touched, [span for written, span in spans if written])
-
-    def _check_work(self, reaches: Sequence[OperandReach], ranges: dict[int, Span]) -> None:
-        """Refuse a map or scalar instruction that shares memory with a microthread beside it."""
-        if self.state.touched:
-            self._check_races(self._words(reaches, ranges))
-
-    def _check_races(self, words: TouchedWords) -> None:
-        """Refuse work on words that an operation on a microthread may touch at the same time."""
-        for beside in self.state.touched.values():
-            if have_common_word(words.written, beside.touched) or have_common_word(
-                words.touched, beside.written
-            ):
-                raise NotCovered("a microthread shares memory with what runs beside it")
