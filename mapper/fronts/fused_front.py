@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tilewright.mapper.fronts.front_search import FrontResult, pareto_mappings, requested_metrics
 from tilewright.mapper.fronts.pareto_points import NOISE, undominated
 from tilewright.mapper.fusion.boundary.usage_peaks import NO_USAGE
-from tilewright.mapper.fusion.copies.fused_copies import CopyTable
+from tilewright.mapper.fusion.copies.copy_table import CopyTable
 from tilewright.mapper.fusion.fused_optimum import (
     FusedOptimizer,
     garbage_collection_paused,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tilewright.mapper.fronts.front_search import FrontResult, pareto_mappings
 from tilewright.mapper.fronts.pareto_points import covered, undominated
-from tilewright.mapper.fusion.copies.fused_copies import CopyTable
+from tilewright.mapper.fusion.copies.copy_table import CopyTable
 from tilewright.mapper.fusion.fused_answer import fused_restrictions
 from tilewright.mapper.fusion.fused_optimum import garbage_collection_paused, score_result
 from tilewright.mapper.fusion.fused_plan import plan_fused_search

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from tilewright.mapper.fusion.boundary.exchange_memories import ExchangeMemories
 from tilewright.mapper.fusion.boundary.exchanged_tensors import ExchangedTensors
-from tilewright.mapper.fusion.copies.fused_copies import CopyTable
+from tilewright.mapper.fusion.copies.copy_table import CopyTable
 from tilewright.mapper.fusion.fused_mapping import Branch, TreeBuilder, branch_of
 from tilewright.mapper.fusion.fused_problem import FusedProblem
 from tilewright.mapper.fusion.join.join_deepening import JoinResult

@@ -14,7 +14,7 @@ from tilewright.mapper.fusion.boundary.exchange_memories import OutermostCapacit
 from tilewright.mapper.fusion.boundary.exchanged_tensors import ExchangedTensors
 from tilewright.mapper.fusion.boundary.usage_peaks import NO_USAGE, CountedUsage
 from tilewright.mapper.fusion.bounds.cost_limit import EnergyLatency
-from tilewright.mapper.fusion.copies.fused_copies import CopyTable
+from tilewright.mapper.fusion.copies.copy_table import CopyTable
 from tilewright.mapper.fusion.fused_einsum import FusedEinsum
 from tilewright.mapper.fusion.pmappings.pmapping_builder import ChoiceName
 from tilewright.mapper.searches.exact.label_metrics import Objective

@@ -13,7 +13,7 @@ from tilewright.arch.errors import TilewrightError
 from tilewright.arch.spec.architecture import Arch
 from tilewright.mapper.fronts.front import Front
 from tilewright.mapper.fusion.boundary.memory_sizes import with_equal_sizes
-from tilewright.mapper.fusion.copies.fused_copies import CopyTable
+from tilewright.mapper.fusion.copies.copy_table import CopyTable
 from tilewright.mapper.fusion.fused_answer import fused_restrictions, tensors_on_chip
 from tilewright.mapper.fusion.fused_optimum import (
     NO_RESULT,

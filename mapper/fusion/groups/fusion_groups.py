@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
-from tilewright.mapper.fusion.copies.fused_copies import CopyTable
+from tilewright.mapper.fusion.copies.copy_table import CopyTable
 from tilewright.mapper.fusion.fused_problem import FusedProblem
 from tilewright.mapper.fusion.join.join_pmappings import WholeLabel
 from tilewright.mapper.fusion.join.join_preparation import JoinStep

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tilewright.mapper.fusion.agreed_tiles import AgreedTiles, building_order
 from tilewright.mapper.fusion.bounds.cost_limit import CostLimit
-from tilewright.mapper.fusion.copies.fused_copies import CopyTable
+from tilewright.mapper.fusion.copies.copy_table import CopyTable
 from tilewright.mapper.fusion.fused_problem import FusedProblem
 from tilewright.mapper.fusion.join.compatibility_graph import (
     CompatibilityGraph,

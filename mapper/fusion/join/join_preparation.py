@@ -29,7 +29,7 @@ from tilewright.mapper.fusion.boundary.shared_tiles import (
     SizedTile,
 )
 from tilewright.mapper.fusion.boundary.tile_size import Extent, extent_of
-from tilewright.mapper.fusion.copies.fused_copies import CopyTable
+from tilewright.mapper.fusion.copies.copy_table import CopyTable
 from tilewright.mapper.fusion.pmappings.pmapping_records import ContestedTensor
 from tilewright.mapper.fusion.pmappings.pmapping_table import PmappingGroup, PmappingTable
 from tilewright.mapper.searches.exact.kernels import Floats, Ints

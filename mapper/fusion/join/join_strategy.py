@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tilewright.mapper.fusion.copies.fused_copies import CopyTable
+from tilewright.mapper.fusion.copies.copy_table import CopyTable
 from tilewright.mapper.fusion.fused_einsum import LARGE, FusedEinsum
 from tilewright.mapper.fusion.fused_problem import FusedProblem
 from tilewright.mapper.fusion.groups.fusion_groups import is_divisible

@@ -11,14 +11,13 @@ from __future__ import annotations
 import operator as op
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import inf, prod
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from tilewright.arch.components.components import Comparison
 from tilewright.mapper.mapspace.assemble import Tile
-from tilewright.mapper.searches.budget import GROWTH, UNLIMITED, Budget, EndReason, OutOfBudget
 from tilewright.mapper.searches.exact.kernels import Floats, Ints
 from tilewright.mapper.searches.exact.label_fields import LabelFields
 from tilewright.mapper.searches.uneven.costs.loop_sites import LoopSite, TileOptions
@@ -33,47 +32,26 @@ from tilewright.mapper.searches.uneven.costs.uneven_counts import (
     moved_values,
 )
 from tilewright.mapper.searches.uneven.costs.uneven_messages import SlotStates, UnevenMessages
+from tilewright.mapper.searches.uneven.label_pruning import PrunedWalk, Pruning
 from tilewright.mapper.searches.uneven.partial_mappings import (
     PartialMappings,
     joined,
     split,
-    undominated,
 )
 from tilewright.mapper.searches.uneven.remaining_cost import (
     CompletionBounds,
     SlotPosition,
-    StepShares,
 )
 from tilewright.mapper.searches.uneven.template_plan import CapacityCheck, TemplatePlan
 from tilewright.mapper.templates.problem import Problem
 from tilewright.mapper.templates.slots import TemporalLoops
 from tilewright.mapper.templates.spatial_choices import SpatialLoops
 
-MAX_LABELS = 3_000_000  # that are kept at one slot
 CHUNK = 20_000  # labels distributed over lanes at a time
-LABELS_PER_BEAM = 20  # times the beam: labels that are made to choose a beam from
 
 _COMPARE: dict[str, Callable[[Any, float], Any]] = {
     "==": op.eq, "<=": op.le, ">=": op.ge, "<": op.lt, ">": op.gt,
 }  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Pruning:
-    """Which partial mappings (labels) stay during a walk down a template.
-
-    `keep`: from lower bounds of joules and steps, shape (labels,), and bits in use, shape (labels,
-    memories), tells which may still win. `leading`: columns of costs in which labels dominate each
-    other; `memory_fields`: columns of those bits. `beam`: the most labels kept at a slot (0: all).
-    `budget`: the limits. A template is a mapping without its loops; a slot is a place of a
-    template for loops, a fill or a reserved tile.
-    """
-
-    keep: Callable[[Floats, Floats, Floats], Any]
-    leading: tuple[int, ...]
-    memory_fields: tuple[int, ...] = ()
-    beam: int = 0
-    budget: Budget = UNLIMITED
 
 
 class SlotWalk:
@@ -108,7 +86,8 @@ class SlotWalk:
         loops, a fill or a reserved tile. Raises OutOfBudget when time, memory or the number of
         labels ends.
         """
-        step = _PrunedWalk(self, plan, outlook, pruning)
+        bounds = self.completion_bounds(plan)
+        step = PrunedWalk(plan, bounds, outlook, pruning, self.label_bytes)
         fields = np.zeros((1, self._fields.width))
         fields[0, 0] = energy
         for field in self._fields.gates.values():
@@ -127,7 +106,7 @@ class SlotWalk:
             path.append(self._charged(step, index + 1, labels))
         return path
 
-    def _below(self, step: _PrunedWalk, index: int, labels: PartialMappings) -> PartialMappings:
+    def _below(self, step: PrunedWalk, index: int, labels: PartialMappings) -> PartialMappings:
         """Return the labels below slot `index`: capacity checked, lanes or tiles chosen.
 
         `step`: the plan and the rules that drop labels.
@@ -155,7 +134,7 @@ class SlotWalk:
             )
         return labels
 
-    def _charged(self, step: _PrunedWalk, index: int, labels: PartialMappings) -> PartialMappings:
+    def _charged(self, step: PrunedWalk, index: int, labels: PartialMappings) -> PartialMappings:
         """Add the charges above slot `index` to labels.
 
         Drop those that a tile_shape rule refuses there.
@@ -258,7 +237,7 @@ class SlotWalk:
 
     def _loop(
         self,
-        step: _PrunedWalk,
+        step: PrunedWalk,
         index: int,
         variable: str,
         labels: PartialMappings,
@@ -274,7 +253,7 @@ class SlotWalk:
         return self._extended(step, labels, site)[0]
 
     def _extended(
-        self, step: _PrunedWalk, labels: PartialMappings, site: LoopSite
+        self, step: PrunedWalk, labels: PartialMappings, site: LoopSite
     ) -> tuple[PartialMappings, Ints]:
         """Replace each label by one per tile that the slot can leave of a variable.
 
@@ -306,9 +285,7 @@ class SlotWalk:
         grown = chunks[0][0] if len(chunks) == 1 else joined([chunk for chunk, _ in chunks])
         return grown, np.concatenate([lanes for _, lanes in chunks])
 
-    def _distribute(
-        self, step: _PrunedWalk, index: int, labels: PartialMappings
-    ) -> PartialMappings:
+    def _distribute(self, step: PrunedWalk, index: int, labels: PartialMappings) -> PartialMappings:
         """Extend labels by the lanes of the spatial dimension in slot `index`.
 
         Return those below it. The variables of the dimension take their lanes one after the other.
@@ -402,98 +379,6 @@ class SlotWalk:
             tiles.append(tuple(c.tile(s) for c, s in zip(self._chains, states, strict=True)))
             label = int(labels.origin[label])
         return tuple(reversed(tiles))
-
-
-class _PrunedWalk:
-    """The rules that drop labels during one walk down one plan.
-
-    `sweep`: the walk. `outlook`: least energy to come. `pruning`: the limits.
-    """
-
-    def __init__(
-        self, sweep: SlotWalk, plan: TemplatePlan, outlook: RemainingEnergy, pruning: Pruning
-    ) -> None:
-        self.plan = plan
-        self.remaining = outlook
-        self.bounds = sweep.completion_bounds(plan)
-        self._sweep = sweep
-        self._pruning = pruning
-        self._rooms = list(pruning.memory_fields)
-
-    def check(self, labels: int) -> None:
-        """Raise OutOfBudget if time is used up or so many labels need too much memory."""
-        self._pruning.budget.check(more_bytes=GROWTH * labels * self._sweep.label_bytes)
-        if labels > MAX_LABELS:
-            raise OutOfBudget(EndReason.LABELS)
-
-    def promising(
-        self, labels: PartialMappings, label_numbers: Ints, shares: StepShares, site: LoopSite
-    ) -> Ints:
-        """Return the positions in `label_numbers` of labels that may still win; at most a beam.
-
-        `shares`: what bounds them at the `site`, a loop whose tile is being chosen.
-        """
-        energy = labels.fields[label_numbers, 0] + site.remaining.reshape(-1)[shares.grid_index]
-        steps = self.bounds.fewest_steps(shares, site.position)
-        used = labels.fields[:, self._rooms][label_numbers]
-        rows = np.flatnonzero(self._pruning.keep(energy, steps, used) & (energy < inf))
-        most_labels = LABELS_PER_BEAM * self._pruning.beam
-        if most_labels and len(rows) > most_labels:
-            worth = energy[rows] * steps[rows]
-            rows = np.sort(rows[np.argsort(worth, kind="stable")[:most_labels]])
-        return rows
-
-    def extended(
-        self,
-        labels: PartialMappings,
-        chosen: Ints,
-        options: TileOptions,
-        site: LoopSite,
-    ) -> tuple[PartialMappings, Ints]:
-        """Give each label the tile state that was chosen for it, and drop dominated labels.
-
-        Return the rest with their lanes. `labels`: changed in place; `chosen`: number of each one's
-        option, shape (labels,).
-        """
-        labels.states[:, site.variable] = options.states[chosen]
-        if site.dim is not None or len(labels) < 2:
-            return labels, options.lanes[chosen]
-        best = undominated(labels, self._pruning.leading)
-        return labels.take(best), options.lanes[chosen[best]]
-
-    def joined(
-        self, label_sets: list[PartialMappings], remaining: Floats, index: int
-    ) -> PartialMappings:
-        """Join sets of labels, and drop those that labels of other sets dominate.
-
-        `remaining`, `index`: as in `pruned`.
-        """
-        if len(label_sets) == 1:
-            return label_sets[0]
-        return self.pruned(joined(label_sets), remaining, index)
-
-    def pruned(self, labels: PartialMappings, remaining: Floats, index: int) -> PartialMappings:
-        """Return the undominated labels that may win, where slot `index` comes next.
-
-        `remaining`: least joules still to come, by class of tile.
-        """
-        self.check(len(labels))
-        if not len(labels):
-            return labels
-        position = SlotPosition.at(index, labels.states.shape[1])
-        shares = self.bounds.shares(labels.states, position)
-        energy = labels.fields[:, 0] + remaining.reshape(-1)[shares.grid_index]
-        steps = self.bounds.fewest_steps(shares, position)
-        used = labels.fields[:, self._rooms]
-        keep = self._pruning.keep(energy, steps, used) & (energy < inf)
-        labels, energy, steps = labels.take(keep), energy[keep], steps[keep]
-        if len(labels) > 1:
-            rows = undominated(labels, self._pruning.leading)
-            if self._pruning.beam and len(rows) > self._pruning.beam:
-                order = np.argsort(energy[rows] * steps[rows], kind="stable")
-                rows = np.sort(rows[order[: self._pruning.beam]])
-            labels = labels.take(rows)
-        return labels
 
 
 @dataclass(frozen=True, slots=True)

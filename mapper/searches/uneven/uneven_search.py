@@ -27,9 +27,9 @@ from tilewright.mapper.searches.search_errors import InternalError
 from tilewright.mapper.searches.uneven.compiled_uneven import PreparedParts
 from tilewright.mapper.searches.uneven.full_utilization import with_most_lanes
 from tilewright.mapper.searches.uneven.incumbent import CompletedMappings, Incumbent
+from tilewright.mapper.searches.uneven.label_pruning import Pruning
 from tilewright.mapper.searches.uneven.part_ranking import FEW_TEMPLATES, PartRanking
 from tilewright.mapper.searches.uneven.partial_mappings import PartialMappings
-from tilewright.mapper.searches.uneven.slot_walk import Pruning
 from tilewright.mapper.searches.uneven.template_plan import TemplatePlan
 
 TIE = 1e-12

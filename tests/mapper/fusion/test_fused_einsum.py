@@ -10,7 +10,7 @@ from fused_cases import random_case, random_deep_case, random_wide_case
 from tilewright.arch.spec.architecture import Arch
 from tilewright.mapper.fusion import fused_einsum
 from tilewright.mapper.fusion.boundary.exchanged_tensors import TensorPlace
-from tilewright.mapper.fusion.copies.fused_copies import CopyTable
+from tilewright.mapper.fusion.copies.copy_table import CopyTable
 from tilewright.mapper.fusion.fused_plan import plan_fused_search
 from tilewright.mapper.fusion.fused_problem import OBJECTIVE_VALUES
 from tilewright.mapper.fusion.fused_search import fused_search

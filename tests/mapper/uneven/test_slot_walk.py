@@ -9,8 +9,8 @@ from uneven_cases import uneven_space
 
 from tilewright.mapper.searches.budget import UNLIMITED
 from tilewright.mapper.searches.exact.label_metrics import Goal
+from tilewright.mapper.searches.uneven.label_pruning import Pruning
 from tilewright.mapper.searches.uneven.remaining_cost import SlotPosition
-from tilewright.mapper.searches.uneven.slot_walk import Pruning
 from tilewright.mapper.searches.uneven.uneven_search import UnevenRun
 
 
