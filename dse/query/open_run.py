@@ -69,28 +69,35 @@ class RunTrials:
         """
         if not self.everything:  # no name has a value yet
             return self
+        check_condition(condition, self._known(), self._texts())
+        return self._only([trial for trial, holds in self._answers(condition) if holds])
+
+    def _texts(self) -> set[str]:
+        """Return the texts that knobs, and other columns of the trials, have as values."""
         knobs = self.spec.space.dimensions
         texts = {value for knob in knobs for value in knob.values if isinstance(value, str)}
-        texts |= {text for t in self.everything for text in (t.status, t.proof, t.baseline) if text}
-        check_condition(condition, self._known(), texts)
+        return texts | {
+            text for t in self.everything for text in (t.status, t.proof, t.baseline) if text
+        }
+
+    def _answers(self, condition: str) -> list[tuple[Trial, Any]]:
+        """Return the trials that have all values of a condition, and what it says of each.
+
+        ExpressionError if it cannot be evaluated for any of them.
+        """
         rule = compile_expression(condition)
-        chosen: list[Trial] = []
+        answers: list[tuple[Trial, Any]] = []
         failures: list[ExpressionError] = []
-        evaluated = 0
         for trial in self.trials:
             try:
-                holds = rule(self.names(trial))
+                answers.append((trial, rule(self.names(trial))))
             except UnknownNameError:  # it has no such metric, or no gap
                 continue
             except ExpressionError as error:
                 failures.append(error)
-                continue
-            evaluated += 1
-            if holds:
-                chosen.append(trial)
-        if failures and not evaluated:
+        if failures and not answers:
             raise failures[-1]
-        return self._only(chosen)
+        return answers
 
     def spans(self, condition: str, of_knobs: bool = False) -> list[str]:
         """Return a line for each limit in a condition: the range of the trials' values, the limit.

@@ -36,14 +36,9 @@ def report_data(run: RunDirectory, spec: StudySpec, trials: Sequence[Trial]) -> 
     reference = reference_of(trials)
     outlined = trials if len(trials) <= MAX_BREAKDOWNS else shown_in_detail(trials, spec)
     with_breakdown = {trial.number for trial in outlined if trial.same_as is None}
-    own_fronts = {
-        str(trial.number): rows
-        for trial in shown_in_detail(trials, spec)
-        if len(rows := own_front(trial, spec.mapper.get("front", ()))) > 1
-    }
     return {
         "objectives": [{"metric": o.metric, "goal": o.goal} for o in spec.objectives],
-        "limits": [limit for c in spec.constraints if (limit := _plain_limit(c))],
+        "limits": list(filter(None, map(_plain_limit, spec.constraints))),
         "metrics": [
             {"name": name, "label": label(name), "unit": unit_of_metric(name)}
             for name in metric_names(spec, trials)
@@ -54,7 +49,7 @@ def report_data(run: RunDirectory, spec: StudySpec, trials: Sequence[Trial]) -> 
         "front": [trial.number for trial in front],
         "reference": None if reference is None else reference.number,
         "details": _details(run, spec, trials),
-        "own_fronts": own_fronts,
+        "own_fronts": _own_fronts(trials, spec),
         "hypervolume": hypervolume_by_batch(spec, trials),
         "sharing": sharing_of(run.path / TIMES)._asdict(),
     }
@@ -83,6 +78,15 @@ def _plain_limit(constraint: Constraint) -> dict[str, Any] | None:
         "max": value if upper else None,
         "min": None if upper else value,
     }
+
+
+def _own_fronts(trials: Sequence[Trial], spec: StudySpec) -> dict[str, list[dict[str, float]]]:
+    """Return the fronts of the designs shown that have more than one mapping, by trial number."""
+    fronts = {
+        str(trial.number): own_front(trial, spec.mapper.get("front", ()))
+        for trial in shown_in_detail(trials, spec)
+    }
+    return {number: rows for number, rows in fronts.items() if len(rows) > 1}
 
 
 def own_front(trial: Trial, asked: Sequence[str]) -> list[dict[str, float]]:

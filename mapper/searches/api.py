@@ -135,17 +135,26 @@ def _fused(request: Request, explain: bool) -> SearchResult:
             first = _first_mapping(request) if is_late else _best_alone(request, first)
         return fused if first is None else _with_better_mapping(fused, first)
     except NoMappingInBudget as ended:
-        error = _at_least_computing(ended, request)
-        first = _first_mapping(request) if is_late else first
-        if first is not None and not _has_time_for_more(request, first):
-            return _bounded_by(error, first)
-        unfused = _bounded_by(error, _apart(request, einsums))
-        return unfused if first is None else _with_better_mapping(unfused, first)
+        return _unfused(request, ended, _first_mapping(request) if is_late else first)
     except UnsupportedFeature as error:
         note = f"searched without fusion: {error}"
     except InfeasibleMapping as error:  # one by one: min_usage may give way
         return _without_fusion(request, einsums, error, explain)
     return _noted(request, einsums, note, explain)
+
+
+def _unfused(
+    request: Request, ended: NoMappingInBudget, first: SearchResult | None
+) -> SearchResult:
+    """Return the best mapping without fusion, as the time of the fused search has `ended`.
+
+    `first`: one that is known; it is the answer if there is no time for more.
+    """
+    error = _at_least_computing(ended, request)
+    if first is not None and not _has_time_for_more(request, first):
+        return _bounded_by(error, first)
+    unfused = _bounded_by(error, _apart(request, request.workload.einsums))
+    return unfused if first is None else _with_better_mapping(unfused, first)
 
 
 def _first_mapping(request: Request) -> SearchResult | None:

@@ -20,6 +20,7 @@ from tilewright.mapper.model.view import Count
 from tilewright.mapper.templates.placement import LaneRestriction, Template
 from tilewright.mapper.templates.problem import Problem
 from tilewright.mapper.templates.spatial_choices import Choice, DimName, Lanes, SpatialLoops
+from tilewright.mapper.workload.einsum import TensorAccess
 from tilewright.mapper.workload.errors import UnsupportedFeature
 
 MAX_VARIANTS = 20_000
@@ -171,9 +172,7 @@ def _groups_by_effect(
     """
     accesses = [problem.einsum.access(template.holders[i].tensor) for i in holders_below]
     relevant = [v for v in loops.variables if any(v in a.rank_variables for a in accesses)]
-    windows = [
-        v for v in relevant if not all(a.is_plain(v) for a in accesses if v in a.rank_variables)
-    ]
+    windows = [v for v in relevant if _is_window(accesses, v)]
     feeds_places = _feeds_places(problem, template, loops)
     groups: dict[object, list[Choice]] = {}
     for choice in loops.choices:
@@ -183,6 +182,11 @@ def _groups_by_effect(
         seen = tuple(lanes[v] for v in windows)
         groups.setdefault((total > 1, feeds_places and total, distributed, seen), []).append(choice)
     return [tuple(group) for group in groups.values()]
+
+
+def _is_window(accesses: Sequence[TensorAccess], variable: str) -> bool:
+    """Tell whether a tensor sees a variable through a window, or through one that skips."""
+    return any(not a.is_plain(variable) for a in accesses if variable in a.rank_variables)
 
 
 def _feeds_places(problem: Problem, template: Template, loops: SpatialLoops) -> bool:

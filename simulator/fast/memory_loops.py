@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.fast.memory_work import MapWork, has_operations, map_work, scalar_work
 from tilewright.simulator.fast.plain_code import CodeWords
@@ -39,22 +41,33 @@ class MemoryLoops:
         while open_loops:
             pc += at.I_WIDTH
             code, first, second, target = store.row(pc, at.I_WIDTH)
-            if code == at.I_OPERATION and self._is_plain(first):
-                continue
-            if code == at.I_MAP_START and has_operations(store, pc):
-                return None
-            if code in (at.I_COMPUTE, at.I_MAP_START):
-                after, changed = self._fixed_work(pc)
-                counters.update(changed)
-                pc = after - at.I_WIDTH
-                continue
-            if code == at.I_LOOP and second == 0 and first not in [s for _, s in open_loops]:
+            work = self._work_at(pc)
+            if work is not None:
+                counters.update(work.counters)
+                pc = work.after - at.I_WIDTH
+            elif code == at.I_LOOP and second == 0 and first not in [s for _, s in open_loops]:
                 open_loops.append((pc + at.I_WIDTH, first))
                 slots.add(first)
             elif code != at.I_END_LOOP or (target, first) != open_loops.pop():
                 return None
         self.counters_set[first_pc] = counters
         return None if counters & slots else pc
+
+    def _work_at(self, pc: int) -> _FixedWork | None:
+        """Return the work on memory at an address, None for anything else.
+
+        It is an operation that takes always as many cycles, a scalar instruction, or a map without
+        operations.
+        """
+        store, code = self._store, self._store[pc]
+        if code == at.I_OPERATION and self._is_plain(store[pc + 1]):
+            return _FixedWork(pc + at.I_WIDTH, [])
+        if code == at.I_COMPUTE:
+            return _FixedWork(pc + at.I_WIDTH, scalar_work(store, store[pc + 1]).counters)
+        if code == at.I_MAP_START and not has_operations(store, pc):
+            work = self.map_work(pc)
+            return _FixedWork(work.after, work.counters)
+        return None
 
     def _is_plain(self, op: int) -> bool:
         """Return whether an operation works on memory alone, always in as many cycles.
@@ -64,9 +77,9 @@ class MemoryLoops:
         row = self._store.row(op, at.O_WIDTH)
         return not (row[at.O_FABRIC] or row[at.O_SPECIAL] or row[at.O_BANKS])
 
-    def _fixed_work(self, pc: int) -> tuple[int, list[int]]:
-        """Return the address behind a map or scalar instruction, and the counters that it sets."""
-        if self._store[pc] == at.I_MAP_START:
-            work = self.map_work(pc)
-            return work.after, work.counters
-        return pc + at.I_WIDTH, scalar_work(self._store, self._store[pc + 1]).counters
+
+class _FixedWork(NamedTuple):
+    """Work that takes always as many cycles: the address behind it, the counters that it sets."""
+
+    after: int
+    counters: list[int]

@@ -7,6 +7,7 @@ table of runs (`LoopRuns`) in a timeline.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -313,14 +314,13 @@ def map_work(code: CodeWords, pc: int) -> MapWork:
         pc += at.I_WIDTH
     _, after = _rows_of(code, pc + at.I_WIDTH, at.I_MAP_END)
     turns, cycles = _map_cycles(code, rows, sum(work.cycles for work in body))
-    operands = [(code[row + at.O_OPERANDS + n], code[row + at.O_MAP + n])
-                for row in rows for n in range(3)]  # fmt: skip
+    of_rows = [(reaches_of(code, row), _counters_of(code, row)) for row in rows]
+    of_body = [(work.reaches, work.counters) for work in body]
+    reaches, counters = zip(*of_rows, *of_body, strict=True)
     return MapWork(
         cycles,
-        [reach for row in rows for reach in reaches_of(code, row)]
-        + [reach for work in body for reach in work.reaches],
-        [counter for operand, counter in operands if operand >= 0]
-        + [counter for work in body for counter in work.counters],
+        list(chain.from_iterable(reaches)),
+        list(chain.from_iterable(counters)),
         cycles - code.header[at.K_SCALAR] + 1,
         rows,
         turns,
@@ -371,9 +371,14 @@ def operation_map(code: CodeWords, pc: int) -> OperationMap:
         2 * scalar,  # a read that finds no value, and the end
         body,
         reaches_of(code, row),
-        [code[row + at.O_MAP + n] for n in range(3) if code[row + at.O_OPERANDS + n] >= 0],
+        _counters_of(code, row),
         after,
     )
+
+
+def _counters_of(code: CodeWords, row: int) -> list[int]:
+    """Return the counters that a map sets to the values of one of its rows."""
+    return [code[row + at.O_MAP + n] for n in range(3) if code[row + at.O_OPERANDS + n] >= 0]
 
 
 def _rows_of(code: CodeWords, pc: int, kind: int) -> tuple[list[int], int]:

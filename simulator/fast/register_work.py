@@ -6,7 +6,7 @@ when it starts. A register that saves its address moves behind the values of eac
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -74,23 +74,28 @@ def run_on_registers(code: CodeWords, op: int, registers: Mapping[int, HeldVecto
     held = _held(code, op, registers)
     row = _variant(code, op, held)
     words = code.row(row, at.O_WIDTH)
-    extent = min(code[vector.row + at.D_LENGTH] for vector in held if vector is not None)
-    sources = [vector for vector in held[1:] if vector is not None]
+    vectors = [vector for vector in held if vector is not None]  # that of the destination first
+    extent = min(code[vector.row + at.D_LENGTH] for vector in vectors)
     reads = []
-    if words[at.O_BANKS] and len(sources) == 2:
-        reads = [read_from(code, vector.row, vector.position) for vector in sources]
-    touched = [(number == 0, _span(code, v)) for number, v in enumerate(held) if v is not None]
+    if words[at.O_BANKS] and len(vectors) == 3:
+        reads = [read_from(code, vector.row, vector.position) for vector in vectors[1:]]
+    spans = [_span(code, vector) for vector in vectors]
     result = RegisterRun(
         row,
         extent,
         cycles_of_extent(words, extent, reads),
         free_cycles(words, extent),
-        TouchedWords([span for _, span in touched], [span for writes, span in touched if writes]),
+        TouchedWords(spans, spans[:1]),
     )
-    for vector in held:
-        if vector is not None and vector.saves:
-            vector.position += extent * code[vector.row + at.D_STRIDE]
+    _move_saved(code, vectors, extent)
     return result
+
+
+def _move_saved(code: CodeWords, vectors: Sequence[HeldVector], extent: int) -> None:
+    """Move the registers that save their address behind the `extent` values of an operation."""
+    for vector in vectors:
+        if vector.saves:
+            vector.position += extent * code[vector.row + at.D_STRIDE]
 
 
 def _held(

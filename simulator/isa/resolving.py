@@ -132,24 +132,37 @@ def check_bounds(
     """
     if operand.buffer is None or operand.is_changed or operand.is_empty or operand.pointer:
         return
-    indexed = operand.moves_by_index
-    offsets = operand.offset.bounds(counts)
-    index_words = index.bounds(counts) if indexed and index is not None else (0, 0)
-    if offsets is None or index_words is None:
+    moving = index if operand.moves_by_index else None
+    reach = _reached_elements(operand, DTYPES[operand.buffer.dtype], counts, moving)
+    if reach is None:
         return
-    low, high = operand.span()
-    value_words = DTYPES[operand.buffer.dtype]
-    first = low + offsets[0] + index_words[0] // value_words
-    last = high + offsets[1] - -index_words[1] // value_words  # half a value counts as one
+    first, last = reach
     if first >= 0 and last < operand.buffer.elements:
         return
-    why = f" (index {index})" if indexed else ""
+    why = f" (index {index})" if operand.moves_by_index else ""
     raise ProgramError(
         f"{place}: operand {(operand.dsd or operand.buffer).name} leaves buffer "
         f"{operand.buffer.name} of {operand.buffer.elements} elements",
         value=f"elements {first} to {last}{why}",
         instead=f"elements 0 to {operand.buffer.elements - 1}",
     )
+
+
+def _reached_elements(
+    operand: ResolvedOperand, value_words: int, counts: Mapping[str, int], index: Index | None
+) -> tuple[int, int] | None:
+    """Return the first and the last element of a buffer that an operand reaches.
+
+    None if other counters than those of loops move it. `index`: in 16-bit words, of which a value
+    has `value_words`.
+    """
+    offsets = operand.offset.bounds(counts)
+    index_words = (0, 0) if index is None else index.bounds(counts)
+    if offsets is None or index_words is None:
+        return None
+    low, high = operand.span()
+    first = low + offsets[0] + index_words[0] // value_words
+    return first, high + offsets[1] - -index_words[1] // value_words  # half a value counts as one
 
 
 def resolve_operand(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,8 @@ from tilewright.dse.command.design_options import ARCH_OPTION, WORKLOAD_OPTION, 
 if TYPE_CHECKING:
     from tilewright.simulator.execution.execution import Execution
     from tilewright.simulator.lowering.passes.plan_passes import PlanPass
+
+    Passes = Mapping[str, tuple[PlanPass, ...]]
 
 MACHINE = click.option(
     "--machine", default="wse2-sdk-sim", show_default=True, metavar="PROFILE",
@@ -67,12 +70,7 @@ def execute_command(
     import numpy as np
 
     from tilewright.dse.report.details import MAX_LANES
-    from tilewright.dse.report.execution_page import (
-        execution_lines,
-        page_of,
-        whole_document,
-        write_execution_page,
-    )
+    from tilewright.dse.report.execution_page import page_of, write_execution_page
     from tilewright.mapper.evaluation.broken_rules import broken_rules
     from tilewright.mapper.mapping.mapping_file import load_mapping
     from tilewright.mapper.model.conventions import conventions_called
@@ -99,17 +97,28 @@ def execute_command(
     if options["results"] is not None:
         np.savez_compressed(options["results"], **execution.values)  # type: ignore[arg-type]
     passes = passes_of(execution) if options["passes"] else {}
-    if as_json:
-        documents = {name: [asdict(step) for step in steps] for name, steps in passes.items()}
-        document = {**whole_document(execution), "notes": list(notes)}
-        emit({**document, **({"passes": documents} if passes else {})})
-        return
+    (_emit if as_json else _print)(execution, notes, passes)
+
+
+def _emit(execution: Execution, notes: Sequence[str], passes: Passes) -> None:
+    """Print an execution as JSON."""
+    from tilewright.dse.report.execution_page import whole_document
+
+    document = {**whole_document(execution), "notes": list(notes)}
+    documents = {name: [asdict(step) for step in steps] for name, steps in passes.items()}
+    emit({**document, **({"passes": documents} if passes else {})})
+
+
+def _print(execution: Execution, notes: Sequence[str], passes: Passes) -> None:
+    """Print an execution as text."""
+    from tilewright.dse.report.execution_page import execution_lines
+
     click.echo("\n".join([*execution_lines(execution), *(f"note: {note}" for note in notes)]))
     for name, steps in passes.items():
         click.echo(f"\n{name}, pass by pass\n" + "\n".join(str(step) for step in steps))
 
 
-def passes_of(execution: Execution) -> dict[str, tuple[PlanPass, ...]]:
+def passes_of(execution: Execution) -> Passes:
     """Return the passes by which the mapping of each Einsum became a program, each checked.
 
     Raises PassError for a check that fails, which is a fault of Tilewright.

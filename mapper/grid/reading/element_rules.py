@@ -156,19 +156,19 @@ def _check_shifts(read: SpaceTime) -> None:
     if read.output.shift is not None:
         raise refusal(f"{read.output.name} shifts", "a shift of inputs only")
     for tensor in read.shifted:
-        _check_shift(read, tensor)
+        _check_turns_of_ring(read, tensor)
+        _check_ring(read, tensor)
     for tensor in read.inputs:
         if tensor.shift is None and (tensor.depth or tensor.uses(read.time[0].variable)):
             _check_beside_shifts(read, tensor)
 
 
-def _check_shift(read: SpaceTime, tensor: HeldTensor) -> None:
-    axis = tensor.shift
-    assert axis is not None
-    name, elements = tensor.name, read.columns if axis == "X" else read.rows
+def _check_turns_of_ring(read: SpaceTime, tensor: HeldTensor) -> None:
+    """Raise InfeasibleMapping unless a tile goes round its ring once, in turns of a sum."""
+    name, axis, loop = tensor.name, tensor.shift, read.time[0]
+    elements = read.columns if axis == "X" else read.rows
     if tensor.buffers != 2:
         raise refusal(f"{name} shifts with {tensor.buffers} buffers", "2 buffers")
-    loop = read.time[0]
     if not tensor.uses(loop.variable) or not read.is_reduced(loop.variable):
         raise refusal(
             f"{name} shifts below a loop over {loop.variable}",
@@ -179,6 +179,15 @@ def _check_shift(read: SpaceTime, tensor: HeldTensor) -> None:
             f"{loop.count} tiles of {name} shift along {elements} elements of axis {axis}",
             "as many tiles as elements",
         )
+
+
+def _check_ring(read: SpaceTime, tensor: HeldTensor) -> None:
+    """Raise InfeasibleMapping unless the elements of a ring work with the same tiles in turn.
+
+    The tiles of an input from outside enter each ring once, and only for that ring.
+    """
+    name, axis = tensor.name, tensor.shift
+    assert axis is not None
     if any(tensor.uses(share.variable) for share in read.along(axis)):
         raise refusal(
             f"{name} shifts along axis {axis}, whose elements share a rank of it", "the other axis"

@@ -99,16 +99,22 @@ def _outermost_loops(space: Mapspace, slots: Sequence[Slot]) -> Tiles | None:
     tile, tiles = dict(space.einsum.bounds), []
     lanes_of = [_fewest_lanes(slot) for slot in slots]
     for index, slot in enumerate(slots):
-        for name in lanes_of[index]:
-            tile[name] //= lanes_of[index][name]
-        if isinstance(slot, TemporalLoops):
-            for name in slot.variables[: 1 if slot.single else None]:
-                below = prod(lanes.get(name, 1) for lanes in lanes_of[index:])
-                if tile[name] % below:
-                    return None
-                tile[name] = below
+        for name, lanes in lanes_of[index].items():
+            tile[name] //= lanes
+        below = {name: prod(lanes.get(name, 1) for lanes in lanes_of[index:]) for name in tile}
+        looped = _looped_first(slot)
+        if any(tile[name] % below[name] for name in looped):
+            return None
+        tile.update((name, below[name]) for name in looped)
         tiles.append(tuple(tile.values()))
     return tuple(tiles) if all(extent == 1 for extent in tile.values()) else None
+
+
+def _looped_first(slot: Slot) -> Sequence[str]:
+    """Return the rank variables over which a slot has a loop if it has as many as it may."""
+    if not isinstance(slot, TemporalLoops):
+        return ()
+    return slot.variables[:1] if slot.single else slot.variables
 
 
 def _fewest_lanes(slot: Slot) -> dict[str, int]:

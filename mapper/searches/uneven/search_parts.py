@@ -7,7 +7,7 @@ sorted into classes, and both bounds taken of one class at a time.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import prod
@@ -89,7 +89,7 @@ def least_steps(problem: Problem, slots: Sequence[Slot]) -> float:
     a place of a template (a mapping without loops) for loops, a fill or a reserved tile; a lane is
     one instance along a dimension of a fanout.
     """
-    variables, bounds = tuple(problem.einsum.bounds), tuple(problem.einsum.bounds.values())
+    bounds = tuple(problem.einsum.bounds.values())
     share = whole_share if problem.conventions.exact_remainders else truediv
     dims = [slot for slot in slots if isinstance(slot, SpatialLoops)]
     reached = {(1,) * len(bounds)}
@@ -99,18 +99,22 @@ def least_steps(problem: Problem, slots: Sequence[Slot]) -> float:
             most_lanes = prod(max(map(prod, loops.choices)) for loops in dims)
             return prod(bounds) / most_lanes
         reached = {
-            tuple(
-                min(bound, used * lanes.get(v, 1))
-                for v, bound, used in zip(variables, bounds, spent, strict=True)
-            )
-            for spent in reached
-            for lanes in chosen
+            _lanes_used(problem.einsum.bounds, used, lanes) for used in reached for lanes in chosen
         }
     return float(
         min(
-            prod(share(b, lanes) for b, lanes in zip(bounds, spent, strict=True))
-            for spent in reached
+            prod(share(b, lanes) for b, lanes in zip(bounds, used, strict=True)) for used in reached
         )
+    )
+
+
+def _lanes_used(
+    bounds: Mapping[str, int], used: Sequence[int], more: Mapping[str, int]
+) -> tuple[int, ...]:
+    """Return the lanes over each variable with those of one more dimension, at most its bound."""
+    return tuple(
+        min(bound, lanes * more.get(v, 1))
+        for (v, bound), lanes in zip(bounds.items(), used, strict=True)
     )
 
 
