@@ -29,19 +29,10 @@ def execution_document(run: EinsumExecution) -> dict[str, Any]:
     """Return one executed Einsum as JSON data: cycles, energy, counts, comparison, mapping."""
     return {
         "einsum": run.name,
-        "cycles": run.cycles,
-        "lower_bound_cycles": run.lower_bound_cycles,
-        "latency": run.latency,
-        "energy": run.energy,
-        "energy_by": by_component(run.energy_by),
-        "sram_bits": run.sram_bits,
+        **_costs(run),
         "utilization": run.utilization,
         "padding_share": run.plan.read.padding_share,
-        "hops": run.hops,
-        "counts": dict(run.counts),
-        "counts_equal": dict(run.counts) == dict(run.predicted),
-        "equal_to_reference": run.error_share <= 1,
-        "error_share": run.error_share,
+        **_checks(run),
         "cycles_by_state": None if run.busy_share is None else run.trace.cycles_by_reason(),
         "engine": run.engine,
         "mapping": str(run.plan.read.mapping),
@@ -54,19 +45,31 @@ def pipeline_document(run: PipelineExecution) -> dict[str, Any]:
     return {
         "einsums": [read.einsum.name for read in reads],
         "turns": run.plan.turns,
+        **_costs(run),
+        **_checks(run),
+        "cycles_by_state": run.trace.cycles_by_reason(),
+        "mapping": {read.einsum.name: str(read.mapping) for read in reads},
+    }
+
+
+def _costs(run: EinsumExecution | PipelineExecution) -> dict[str, Any]:
+    return {
         "cycles": run.cycles,
         "lower_bound_cycles": run.lower_bound_cycles,
         "latency": run.latency,
         "energy": run.energy,
         "energy_by": by_component(run.energy_by),
         "sram_bits": run.sram_bits,
+    }
+
+
+def _checks(run: EinsumExecution | PipelineExecution) -> dict[str, Any]:
+    return {
         "hops": run.hops,
         "counts": dict(run.counts),
         "counts_equal": dict(run.counts) == dict(run.predicted),
         "equal_to_reference": run.error_share <= 1,
         "error_share": run.error_share,
-        "cycles_by_state": run.trace.cycles_by_reason(),
-        "mapping": {read.einsum.name: str(read.mapping) for read in reads},
     }
 
 

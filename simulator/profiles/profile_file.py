@@ -84,19 +84,11 @@ OTHER: Final = (
     "bank_conflict_factor",
     "stride_limits",
     "clock_hz",
-    "color_swap",
     "cycles_per_wavelet",
-    "explicit_microthread",
-    "filter_counter_inclusive",
-    "fifo_full_action",
-    "fifo_simd",
-    "priority_on_descriptors",
-    "queue_flush",
-    "switch_both_directions",
     "switchable_colors",
-    "unblocks_queues",
     "input_queue_words",
     "output_queue_words",
+    *SWITCHES,
 )
 
 

@@ -1,10 +1,14 @@
-"""What a shipped file says about itself: the comment it begins with."""
+"""The files that ship, and what each says about itself: the comment it begins with."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
+import click
+
+from tilewright.dse.command.console import emit
 from tilewright.dse.command.shipped import Kind, studies_folder
 
 _END = re.compile(r"\s*(?:[:(;]|\.(?:\s|$))")
@@ -29,3 +33,21 @@ def about(path: Path) -> str:
 def in_short(text: str) -> str:
     """Return the beginning of a text, up to the first full stop, colon or bracket."""
     return _END.split(text, maxsplit=1)[0]
+
+
+def print_shipped(kind: Kind, summary: Callable[[str], str], *, as_json: bool) -> None:
+    """Print the files of a kind that ship, each with what it says about itself and a summary.
+
+    `summary`: gives the line on the file of a name.
+    """
+    files = [(name, path, summary(name)) for name, path in shipped_files(kind).items()]
+    if as_json:
+        emit(
+            [
+                {"name": name, "file": str(path), "about": about(path), "summary": line}
+                for name, path, line in files
+            ]
+        )
+        return
+    for name, path, line in files:
+        click.echo(f"{name}\n    {in_short(about(path))}\n    {line}")

@@ -24,20 +24,12 @@ def list_archs(as_json: bool) -> None:
       tilewright arch list --json
     """
     from tilewright.arch.flattening.arch_facts import arch_facts, in_one_line
-    from tilewright.dse.command.files.about import about, in_short, shipped_files
+    from tilewright.dse.command.files.about import print_shipped
 
-    files = shipped_files("hardware")
-    lines = {name: in_one_line(arch_facts(load_machine((name,), {}))) for name in files}
-    if as_json:
-        emit(
-            [
-                {"name": name, "file": str(path), "about": about(path), "summary": lines[name]}
-                for name, path in files.items()
-            ]
-        )
-        return
-    for name, path in files.items():
-        click.echo(f"{name}\n    {in_short(about(path))}\n    {lines[name]}")
+    def summary(name: str) -> str:
+        return in_one_line(arch_facts(load_machine((name,), {})))
+
+    print_shipped("hardware", summary, as_json=as_json)
 
 
 @arch_group.command("show", short_help="Show one: its memories with sizes, energies and rates.")

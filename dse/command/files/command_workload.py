@@ -23,21 +23,13 @@ def list_workloads(as_json: bool) -> None:
       tilewright workload list
       tilewright workload list --json
     """
-    from tilewright.dse.command.files.about import about, in_short, shipped_files
+    from tilewright.dse.command.files.about import print_shipped
     from tilewright.dse.command.files.workload_facts import in_one_line
 
-    files = shipped_files("workloads")
-    lines = {name: in_one_line(load_work((name,), {})) for name in files}
-    if as_json:
-        emit(
-            [
-                {"name": name, "file": str(path), "about": about(path), "summary": lines[name]}
-                for name, path in files.items()
-            ]
-        )
-        return
-    for name, path in files.items():
-        click.echo(f"{name}\n    {in_short(about(path))}\n    {lines[name]}")
+    def summary(name: str) -> str:
+        return in_one_line(load_work((name,), {}))
+
+    print_shipped("workloads", summary, as_json=as_json)
 
 
 @workload_group.command("show", short_help="Show one: its Einsums with sizes, and its tensors.")
