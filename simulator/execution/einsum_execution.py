@@ -16,7 +16,8 @@ from tilewright.simulator.execution.action_counts import count_actions, run_ener
 from tilewright.simulator.execution.checked_run import CheckedRun, check_counts
 from tilewright.simulator.execution.grid_run import RunRequest, run_by_pattern
 from tilewright.simulator.execution.operands import AnyArray, WrongResult, operand_shape
-from tilewright.simulator.execution.values.einsum_data import EinsumData, Floats
+from tilewright.simulator.execution.values.einsum_data import EinsumData
+from tilewright.simulator.execution.values.exact_products import Floats
 from tilewright.simulator.fast.fast_machine import run_fast
 from tilewright.simulator.isa.machine_errors import InputDataError
 from tilewright.simulator.known.content_store import NOTHING_KEPT as NO_STORE

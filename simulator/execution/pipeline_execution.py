@@ -23,7 +23,8 @@ from tilewright.simulator.execution.einsum_execution import (
 )
 from tilewright.simulator.execution.exchange import ReadyMemories
 from tilewright.simulator.execution.operands import AnyArray, WrongResult
-from tilewright.simulator.execution.values.einsum_data import EinsumData, Floats
+from tilewright.simulator.execution.values.einsum_data import EinsumData
+from tilewright.simulator.execution.values.exact_products import Floats
 from tilewright.simulator.fast.fast_machine import run_fast
 from tilewright.simulator.lowering.kernel import COMPUTE
 from tilewright.simulator.lowering.number_operations import NUMPY

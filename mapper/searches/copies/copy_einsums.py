@@ -11,18 +11,27 @@ from __future__ import annotations
 
 import time
 from collections import abc
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain, combinations, islice
+from itertools import chain, islice
 from math import inf, prod
 
 from tilewright.arch.components.components import Memory
 from tilewright.mapper.mapping.mapping import Mapping
-from tilewright.mapper.mapspace.assemble import Tile, assemble
 from tilewright.mapper.mapspace.factors import divisors
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.budget import UNLIMITED, Budget, OutOfBudget, budget_from
+from tilewright.mapper.searches.copies.copy_tiles import (
+    Choose,
+    Extents,
+    Lanes,
+    fewest_and_most_lanes,
+    has_fewest_lanes,
+    lane_choices,
+    mappings_of,
+    subsets,
+)
 from tilewright.mapper.searches.copies.least_copy_costs import least_copy_costs, repeated_variables
 from tilewright.mapper.searches.exact.label_metrics import Goal
 from tilewright.mapper.searches.exact.least_placement_costs import least_value
@@ -32,17 +41,12 @@ from tilewright.mapper.searches.methods.exhaustive import best_scored, has_at_mo
 from tilewright.mapper.searches.result import EinsumMapping, MapspaceResult, SearchStatistics
 from tilewright.mapper.templates.placement import Placement, Template
 from tilewright.mapper.templates.slot_sequence import slot_sequence
-from tilewright.mapper.templates.slots import Slot, TemporalLoops
 from tilewright.mapper.templates.spatial_choices import SpatialLoops
 from tilewright.mapper.workload.errors import UnsupportedFeature
 
 MANY = 400  # mappings: some tenths of a second of model evaluations
-FEW = 4  # variables that repeat values: 16 sets of them
 TILES = 100  # shapes of tiles of a copy that repeats values: its few mappings have a bound
 LISTED = 20_000  # points of a mapspace with tile_shape: some ten seconds
-Extents = dict[str, int]
-Lanes = dict[SpatialLoops, Extents]
-Choose = Callable[[list[SpatialLoops], Extents], Iterator[Lanes]]
 _INSTEAD = "from Python: search(..., method=RandomSearch(samples=…, seed=…))"
 
 
@@ -91,8 +95,8 @@ class CopyMappings:
 
     def _each_representative(self) -> Iterator[Mapping]:
         if not self._has_tile_shape:
-            for uncut_variables in _subsets(self.repeated):
-                yield from self._mappings(_fewest_and_most_lanes, uncut_variables)
+            for uncut_variables in subsets(self.repeated):
+                yield from self._mappings(fewest_and_most_lanes, uncut_variables)
 
     @cached_property
     def all_distinct(self) -> list[Mapping] | None:
@@ -157,7 +161,7 @@ class CopyMappings:
         self, choose_lanes: Choose, uncut_variables: frozenset[str] = frozenset()
     ) -> Iterator[Mapping]:
         mappings = (
-            _mappings_of(self.space, template, choose_lanes, uncut_variables)
+            mappings_of(self.space, template, choose_lanes, uncut_variables)
             for template in self._templates
         )
         return self.limits.checking(chain.from_iterable(mappings))
@@ -172,7 +176,7 @@ class CopyMappings:
                 yield chosen
 
     def _lane_choices(self, dimensions: list[SpatialLoops], bounds: Extents) -> Iterator[Lanes]:
-        return self.limits.checking(_lane_choices(dimensions, bounds))
+        return self.limits.checking(lane_choices(dimensions, bounds))
 
     @cached_property
     def ignores_tiles(self) -> bool:
@@ -209,9 +213,9 @@ class CopyMappings:
         """Tell whether a template's mapping with the fewest lanes has the least hops."""
         slots = slot_sequence(self.space.problem, template)
         dimensions = [slot for slot in slots if isinstance(slot, SpatialLoops)]
-        fewest = islice(_fewest_and_most_lanes(dimensions, dict(self.space.einsum.bounds)), 1)
+        fewest = islice(fewest_and_most_lanes(dimensions, dict(self.space.einsum.bounds)), 1)
         return all(
-            _has_fewest_lanes(loops, chosen) for lanes in fewest for loops, chosen in lanes.items()
+            has_fewest_lanes(loops, chosen) for lanes in fewest for loops, chosen in lanes.items()
         )
 
     @cached_property
@@ -383,102 +387,3 @@ def _better(
     if first is None or second is None:
         return first or second
     return first if is_better(first, second, goal) else second
-
-
-def _subsets(names: frozenset[str]) -> Iterator[frozenset[str]]:
-    """Yield the subsets of some names, the largest first; of many names only all and none."""
-    ordered = sorted(names)
-    sizes = range(len(names), -1, -1) if len(names) <= FEW else (len(names), 0)
-    return (frozenset(chosen) for size in sizes for chosen in combinations(ordered, size))
-
-
-def _mappings_of(
-    space: Mapspace, template: Template, choose_lanes: Choose, uncut_variables: frozenset[str]
-) -> Iterator[Mapping]:
-    slots = slot_sequence(space.problem, template)
-    dimensions = [slot for slot in slots if isinstance(slot, SpatialLoops)]
-    for lanes in choose_lanes(dimensions, dict(space.einsum.bounds)):
-        yield assemble(space.problem, slots, tuple(_tiles(space, slots, lanes, uncut_variables)))
-
-
-def _fewest_and_most_lanes(dimensions: list[SpatialLoops], bounds: Extents) -> Iterator[Lanes]:
-    """Yield two choices of lanes: the fewest, then the most, in each dimension in turn.
-
-    One that does not exist is left out. `bounds`: of the rank variables.
-    """
-    for takes_most in (False, True):
-        extents, chosen = dict(bounds), {}
-        for loops in dimensions:
-            fitting = _fitting_lanes(loops, extents)
-            if not fitting:
-                break
-            chosen[loops] = (
-                max(fitting, key=_lanes_and_variables)
-                if takes_most
-                else min(fitting, key=_lanes_and_variables)
-            )
-            extents = _extents_below(extents, chosen[loops])
-        else:
-            yield chosen
-
-
-def _lanes_and_variables(lanes: Extents) -> tuple[int, int]:
-    """Return (product of the lanes, number of variables with more than one lane)."""
-    return prod(lanes.values()), sum(n > 1 for n in lanes.values())
-
-
-def _has_fewest_lanes(loops: SpatialLoops, chosen: Extents) -> bool:
-    """Tell whether a dimension uses the fewest lanes it can, over one variable at most."""
-    number, variables = _lanes_and_variables(chosen)
-    return variables <= 1 and number == min(prod(choice) for choice in loops.choices)
-
-
-def _lane_choices(dimensions: list[SpatialLoops], extents: Extents) -> Iterator[Lanes]:
-    if not dimensions:
-        yield {}
-        return
-    for lanes in _fitting_lanes(dimensions[0], extents):
-        for inner_lanes in _lane_choices(dimensions[1:], _extents_below(extents, lanes)):
-            yield {dimensions[0]: lanes, **inner_lanes}
-
-
-def _fitting_lanes(loops: SpatialLoops, extents: Extents) -> list[Extents]:
-    named = (dict(zip(loops.variables, choice, strict=True)) for choice in loops.choices)
-    return [lanes for lanes in named if all(extents[v] % n == 0 for v, n in lanes.items())]
-
-
-def _extents_below(extents: Extents, lanes: Extents) -> Extents:
-    return {v: extent // lanes.get(v, 1) for v, extent in extents.items()}
-
-
-def _tiles(
-    space: Mapspace, slots: Sequence[Slot], lanes_of: Lanes, uncut_variables: frozenset[str]
-) -> Iterator[Tile]:
-    """Yield the tile below each slot of a mapping with given lanes.
-
-    The iterations left to temporal loops stand at the first slot that can have them; those of
-    `uncut_variables` at the last one.
-    """
-    iterations = dict(space.einsum.bounds)
-    for lanes in lanes_of.values():
-        iterations = _extents_below(iterations, lanes)
-    last_slot = _last_loop_slots(slots)
-    shape = dict(space.einsum.bounds)
-    for number, slot in enumerate(slots):
-        if isinstance(slot, SpatialLoops):
-            shape = _extents_below(shape, lanes_of[slot])
-        for v in slot.variables if isinstance(slot, TemporalLoops) else ():
-            if v not in uncut_variables or last_slot[v] == number:
-                shape[v] //= iterations.get(v, 1)
-                iterations[v] = 1
-        yield tuple(shape.values())
-
-
-def _last_loop_slots(slots: Sequence[Slot]) -> dict[str, int]:
-    """Return, per variable, the last slot that can have a temporal loop over it."""
-    return {
-        v: number
-        for number, slot in enumerate(slots)
-        if isinstance(slot, TemporalLoops)
-        for v in slot.variables
-    }

@@ -6,7 +6,7 @@ import pytest
 from tilewright.arch.files.source import load_document
 from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.simulator.execution.operands import WrongResult
-from tilewright.simulator.execution.values import einsum_data
+from tilewright.simulator.execution.values import exact_products
 from tilewright.simulator.execution.values.einsum_data import EinsumData
 from tilewright.simulator.execution.values.large_values import draw_many, widened
 
@@ -36,8 +36,8 @@ def test_blocks_change_no_result(text: str, monkeypatch: pytest.MonkeyPatch) -> 
     output = whole.operands["B"].sum() * np.ones(6)
     with pytest.raises(WrongResult) as error:
         whole.compare(output)
-    monkeypatch.setattr(einsum_data, "MANY_VALUES", 1)
-    monkeypatch.setattr(einsum_data, "BLOCK_VALUES", 100)
+    monkeypatch.setattr(exact_products, "MANY_VALUES", 1)
+    monkeypatch.setattr(exact_products, "BLOCK_VALUES", 100)
     with pytest.raises(WrongResult) as again:
         parts.compare(output)
     assert str(error.value) == str(again.value)
