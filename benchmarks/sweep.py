@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.dse.models.analytical import AnalyticalEvaluator
-from tilewright.dse.models.design_families import KNOWN_FRONTS
+from tilewright.dse.models.design_families import KNOWN_FRONTS, NO_FAMILY
 from tilewright.dse.models.evaluator import Attempt, Evaluator, attempt
 from tilewright.dse.models.evaluators import make_evaluator
 from tilewright.dse.report.sharing import hit_rates, total_of
@@ -156,7 +156,9 @@ def sampled(text: str, designs: int) -> Sample:
         numbers = random.Random(1).sample(range(spec.space.size), designs)
         points = [spec.space.point(spec.space.nth(number)) for number in numbers]
         _timed(model, points[0], shares=False)  # loads what a process needs
-        single = replace(model, family=()) if isinstance(model, AnalyticalEvaluator) else model
+        single = (
+            replace(model, family=NO_FAMILY) if isinstance(model, AnalyticalEvaluator) else model
+        )
         some = points[: ALONE // 2], points[-ALONE // 2 :]  # before and after: the load may change
         alone = [_timed(single, point, shares=False)[1] for point in some[0]]
         _forget()
@@ -268,8 +270,9 @@ What designs share in a process:
   energies and leakage alone are answered from one Pareto set per Einsum; each answer is proven. It
   holds for any knobs of the architecture that do no more than that, given by a field or a variable,
   with at most 3 groups of energies that move in step; for workloads whose Einsums share no tensor;
-  and for studies with at least 8 designs for each search. Other fanouts need another set, found
-  with the same programs unless a `min_usage` counts lanes, as in the first space. Loop nests and
+  and for studies with at least 8 designs for each search. It ends when it has done as much work as
+  the designs one by one; then each is searched. Other fanouts need another set, found with the
+  same programs unless a `min_usage` counts lanes, as in the first space. Loop nests and
   charts of a design are made for those that the report shows, at the end of a run.
 - *Templates and their programs.* They name their costs, so that energies, speeds and leakage come
   in as numbers afterwards. Sizes of memories decide only which tiles fit: a set of templates is

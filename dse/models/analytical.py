@@ -8,7 +8,12 @@ from math import inf, prod
 from typing import TYPE_CHECKING, Any
 
 from tilewright.arch.quantities import label
-from tilewright.dse.models.design_families import DesignFiles, FamilyDesign, FamilyKnob
+from tilewright.dse.models.design_families import (
+    NO_FAMILY,
+    DesignFiles,
+    FamilyDesign,
+    KnobFamily,
+)
 from tilewright.dse.models.evaluator import DETAILED, Outcome
 from tilewright.dse.models.inputs import architecture, knobs, workload
 from tilewright.dse.report.details import section, traffic
@@ -37,7 +42,7 @@ class AnalyticalEvaluator:
     workload: StudyInput
     objective: str = "edp"
     options: tuple[tuple[str, Any], ...] = ()
-    family: tuple[FamilyKnob, ...] = ()
+    family: KnobFamily = NO_FAMILY
 
     @property
     def leaves_out_details(self) -> bool:
@@ -79,9 +84,9 @@ class AnalyticalEvaluator:
         """Return how many searches answer all designs of a space; 0 if each has one of its own."""
         if not self.family:
             return 0
-        ranges = self._files().range(space.point(space.nth(0)), self.family).ranges()
+        ranges = self._files().range(space.point(space.nth(0)), self.family.knobs).ranges()
         lanes = prod(len(values) for values in ranges.fanouts.values()) if ranges else 1
-        return space.size // prod(len(knob.values) for knob in self.family) * lanes
+        return space.size // prod(len(knob.values) for knob in self.family.knobs) * lanes
 
     def _files(self) -> DesignFiles:
         options = {"objective": self.objective, **dict(self.options)}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, prod
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from tilewright.arch.spec.architecture import Arch
     from tilewright.dse.study.study import StudyInput, StudySpec
     from tilewright.mapper.fronts.designs.design_fronts import DesignFronts, DesignRange
+    from tilewright.mapper.fronts.designs.shared_work import SharedWork
+    from tilewright.mapper.searches.request import Request
     from tilewright.mapper.searches.result import SearchResult
 
 WORTHWHILE = 8  # designs per search for all of them, which takes as long as some searches of one
@@ -36,6 +38,23 @@ class FamilyKnob:
 
     path: str
     values: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KnobFamily:
+    """The knobs in which designs that are answered from one search may differ.
+
+    `designs`: how many designs the study tries for each search.
+    """
+
+    knobs: tuple[FamilyKnob, ...] = ()
+    designs: int = 0
+
+    def __bool__(self) -> bool:
+        return bool(self.knobs)
+
+
+NO_FAMILY = KnobFamily()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,38 +75,55 @@ class DesignFiles:
         each. Raises TilewrightError for a design that the files do not allow.
         """
         from tilewright.mapper.fronts.designs.design_fronts import DesignRange
-        from tilewright.mapper.searches.request import request_of
 
         base = {**point, **{knob.path: max(knob.values) for knob in family}}
-        request = request_of(
-            architecture(self.arch, base),
-            workload(self.workload, base),
-            {**self.options, **knobs(base, "mapper.")},
-        )
+        request = self.request(base)
         turned = (
             tuple(architecture(self.arch, {**base, knob.path: value}) for value in knob.values)
             for knob in family
         )
         return DesignRange(request, tuple(turned))
 
+    def work(self, point: Point, family: KnobFamily) -> SharedWork:
+        """Return how much work a search for all designs of a family may do.
 
-def family_knobs(spec: StudySpec, files: DesignFiles) -> tuple[FamilyKnob, ...]:
+        The typical one has the value in the middle of each knob, and the others of `point`.
+        """
+        from tilewright.mapper.fronts.designs.shared_work import SharedWork
+
+        middle = {k.path: sorted(k.values)[len(k.values) // 2] for k in family.knobs}
+        return SharedWork(family.designs, self.request({**point, **middle}))
+
+    def request(self, point: Point) -> Request:
+        """Return what is asked for one design; TilewrightError for one that is not allowed."""
+        from tilewright.mapper.searches.request import request_of
+
+        return request_of(
+            architecture(self.arch, point),
+            workload(self.workload, point),
+            {**self.options, **knobs(point, "mapper.")},
+        )
+
+
+def knob_family(spec: StudySpec, files: DesignFiles) -> KnobFamily:
     """Return the knobs in which designs are answered from one search; empty if it does not pay.
 
-    It pays if the study tries at least 8 designs for each search. Empty, too, where designs have
+    It may pay if the study tries at least 8 designs for each search. Empty, too, where designs have
     limits of time or memory: an answer would depend on the designs before.
     """
     dimensions = [d for d in spec.space.dimensions if _is_number_of_arch(d)]
     designs = min(spec.trials, spec.space.size)
     if spec.limits.is_limited or designs < WORTHWHILE * _combinations_apart(spec, dimensions):
-        return ()
+        return NO_FAMILY
     point = spec.space.point(spec.space.nth(0))
     try:
         chosen = _answerable(files, point, dimensions)
     except TilewrightError:  # a search of a design says what is wrong
-        return ()
+        return NO_FAMILY
     searches = spec.space.size // prod(len(k.values) for k, alone in chosen if not alone)
-    return tuple(knob for knob, _ in chosen) if designs >= WORTHWHILE * searches else ()
+    if designs < WORTHWHILE * searches:
+        return NO_FAMILY
+    return KnobFamily(tuple(knob for knob, _ in chosen), designs // searches)
 
 
 def _combinations_apart(spec: StudySpec, dimensions: Sequence[Dimension]) -> float:
@@ -138,7 +174,7 @@ class FamilyDesign:
     """
 
     point: Point
-    family: tuple[FamilyKnob, ...]
+    family: KnobFamily
     files: DesignFiles
 
     def best(self, arch: Arch) -> SearchResult | None:
@@ -150,7 +186,7 @@ class FamilyDesign:
         return None if fronts is None else fronts.answer(arch)
 
     def _fronts(self) -> DesignFronts | None:
-        names = {knob.path for knob in self.family}
+        names = {knob.path for knob in self.family.knobs}
         rest = {path: value for path, value in self.point.items() if path not in names}
         files = self.files
         sources = map(_identity, (files.arch, files.workload))
@@ -165,7 +201,9 @@ class FamilyDesign:
         from tilewright.mapper.fronts.designs.design_fronts import design_fronts
 
         try:
-            return design_fronts(self.files.range(self.point, self.family))
+            designs = self.files.range(self.point, self.family.knobs)
+            work = self.files.work(self.point, self.family)
+            return design_fronts(replace(designs, work=work))
         except TilewrightError:  # a search of the design itself says what is wrong
             return None
 

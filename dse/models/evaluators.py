@@ -81,7 +81,7 @@ def _evaluator(spec: StudySpec, workload: StudyInput) -> Evaluator:
 
         return BlockedMatmulEvaluator(spec.arch, workload)
     from tilewright.dse.models.analytical import AnalyticalEvaluator
-    from tilewright.dse.models.design_families import DesignFiles, family_knobs
+    from tilewright.dse.models.design_families import DesignFiles, knob_family
 
     options = {name: value for name, value in spec.mapper.items() if name != "objective"}
     if len(spec.workloads) > 1 and "front" in options:
@@ -90,5 +90,5 @@ def _evaluator(spec: StudySpec, workload: StudyInput) -> Evaluator:
         options["front"] = metrics_of_each(options["front"])
     objective = spec.mapper_objective
     files = DesignFiles(spec.arch, workload, {"objective": objective, **options})
-    family = family_knobs(spec, files)
+    family = knob_family(spec, files)
     return AnalyticalEvaluator(spec.arch, workload, objective, tuple(options.items()), family)

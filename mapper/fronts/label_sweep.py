@@ -22,8 +22,6 @@ from tilewright.mapper.searches.objective.targets import SweepTarget, TracedMapp
 from tilewright.mapper.searches.program.compiled_mapspace import CompiledMapspace
 from tilewright.mapper.searches.program.program_tree import ProgramNode
 
-MOST_AT_PRICES = 5_000_000  # labels of a family with prices: more take longer than its searches
-
 
 class _SweepPass(NamedTuple):
     """One pass of a sweep over labels.
@@ -59,7 +57,6 @@ class LabelSweep:
         self._most_energy = np.inf
         self._order: dict[int, list[ProgramNode]] = {}  # by the node's id
         self._latest: tuple[Floats, float, Floats] | None = None
-        self._most_labels = MOST_AT_PRICES if self._priced else np.inf
         self.labels = 0
         self.templates = compiled.n_templates
 
@@ -137,10 +134,11 @@ class LabelSweep:
     def _step(self, child: ProgramNode, sweep: _SweepPass, table: LabelTable) -> LabelTable:
         """Return the labels above the step of `child` that the target may want; OutOfBudget."""
         self._budget.check(more_bytes=GROWTH * table.label.nbytes)
-        bounds = StepBounds(*self._tree.bounds_of(child), self._bound(sweep.target.corners()))
+        limits = self._bound(sweep.target.corners())
+        bounds = StepBounds(*self._tree.bounds_of(child), limits, self._budget.work)
         result = self._engine.apply(self._tree.step(child), table, sweep.n_deciding, bounds)
         self.labels += result.label.shape[0]
-        if result.label.shape[0] > MAX_LABELS or self.labels > self._most_labels:
+        if result.label.shape[0] > MAX_LABELS:
             raise OutOfBudget(EndReason.LABELS)
         return result
 

@@ -32,7 +32,7 @@ from tilewright.mapper.workload.errors import InfeasibleMapping
 
 ENERGY_SHARE = 0.4  # of the seconds left: for the least energy, which other objectives start from
 LATENCY_SHARE = 0.4  # of those left then: for the least latency, from which products start, too
-STRAIGHT_WORK = 20_000  # questions to the budget, some seconds: more than most workloads need
+STRAIGHT_WORK = 20_000  # checks of the budget, some seconds: more than most workloads need
 MOST_KNOWN = 10  # mappings passed on the way, of which one may be a better start
 TIED = 1e-12  # relative: values that differ by less are equal
 NO_RESULT = JoinResult(None, None, 0.0, (0.0, 0.0), None)

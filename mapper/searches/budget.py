@@ -52,12 +52,14 @@ class OutOfBudget(Exception):  # noqa: N818 - control flow of the searches
 
 @dataclass(slots=True)
 class WorkLeft:
-    """How much more work a search may do, counted in checks of its budget.
+    """How much more work a search may do.
 
-    The count does not depend on the machine's speed, unlike seconds.
+    A check of its budget is a unit; a step of the dynamic program that is given the work counts
+    each label that it looks at, too. The count does not depend on the machine's speed, unlike
+    seconds.
     """
 
-    questions: int
+    units: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,7 @@ class Budget:
     def check(self, labels: int = 0, more_bytes: float = 0.0) -> None:
         """Raise OutOfBudget, with the reason, if a limit of the budget is exceeded.
 
-        These are the time, a request to stop, the labels, the work (this is one question of it) and
+        These are the time, a request to stop, the labels, the work (this is one unit of it) and
         the memory, in this order. `labels`: partial mappings that are kept now. `more_bytes`: bytes
         of memory about to be used on top of what the process has.
         """
@@ -119,8 +121,8 @@ class Budget:
         if labels > self.labels:
             raise OutOfBudget(EndReason.LABELS)
         if self.work is not None:
-            self.work.questions -= 1
-            if self.work.questions < 0:
+            self.work.units -= 1
+            if self.work.units < 0:
                 raise OutOfBudget(EndReason.WORK)
         if self.lacks(more_bytes):
             raise OutOfBudget(EndReason.MEMORY)

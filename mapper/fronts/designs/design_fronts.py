@@ -9,7 +9,7 @@ with the same fanouts; sets for other fanouts are found with the same programs (
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -27,15 +27,17 @@ from tilewright.mapper.fronts.designs.design_facts import facts_of, has_free_for
 from tilewright.mapper.fronts.designs.fact_ranges import DesignPlace, FactRanges, ranges_of
 from tilewright.mapper.fronts.designs.family_paths import FamilyPaths, Paths, flat_paths
 from tilewright.mapper.fronts.designs.priced_score import joined_score, priced_score
+from tilewright.mapper.fronts.designs.shared_work import SharedWork
 from tilewright.mapper.fronts.einsum_fronts import EinsumFront, EinsumFrontSolver
 from tilewright.mapper.fronts.front import Front
-from tilewright.mapper.fronts.sequence_front import fold_rows, proven_up_to
+from tilewright.mapper.fronts.sequence_front import fold_rows
 from tilewright.mapper.mapping.mapping import Mapping as LoopNest
 from tilewright.mapper.mapping.score import Score
 from tilewright.mapper.mapping.scored_mapping import ScoredMapping
 from tilewright.mapper.model.conventions import conventions_called
 from tilewright.mapper.model.evaluation import score_mapping
 from tilewright.mapper.model.path import paths_of
+from tilewright.mapper.searches.budget import Budget, WorkLeft
 from tilewright.mapper.searches.exact.kernels import Floats
 from tilewright.mapper.searches.exact.label_fields import DesignFamily
 from tilewright.mapper.searches.mapping_scorer import figures_agree
@@ -64,11 +66,16 @@ class DesignRange:
 
     A knob is a parameter of the study. `request`: what is asked of each design, with the
     architecture of the largest. `knobs`: per knob, the architectures with each of its values, other
-    knobs as in the request.
+    knobs as in the request. `work`: what a search for all of them may do at most.
     """
 
     request: Request
     knobs: tuple[tuple[Arch, ...], ...]
+    work: SharedWork | None = None
+
+    def limits_of_work(self) -> Iterable[WorkLeft | None]:
+        """Return how much work a search may do, in the order to try; None: as much as it takes."""
+        return (None,) if self.work is None else self.work.limits()
 
     @cached_property
     def paths(self) -> FamilyPaths:
@@ -108,13 +115,19 @@ def _lanes_depend(paths: Sequence[FlatArch], ranges: FactRanges) -> bool:
 class _SearchedRequest(Request):
     """A request for one search that answers for a whole family of designs.
 
-    `searched`: paths by Einsum, with the largest sizes and fanouts and the least energies.
+    `searched`: paths by Einsum, with the largest sizes and fanouts and the least energies. `work`:
+    what is left of a limit of work.
     """
 
     searched: Mapping[str, tuple[FlatArch, ...]] = field(default_factory=dict)
+    work: WorkLeft | None = None
 
     def flat_archs(self, einsum: Einsum) -> tuple[FlatArch, ...]:
         return self.searched[einsum.name]
+
+    @property
+    def budget(self) -> Budget:
+        return Budget(self.deadline, stops_on_request=True, work=self.work)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,27 +238,34 @@ class DesignFronts:
     def _search(self, fanouts: tuple[int, ...]) -> _Fronts | None:
         """Find the Pareto sets for designs with so many lanes.
 
-        `fanouts`: one per dimension that differs. None if they are not proven complete, or if
-        nothing fits.
+        `fanouts`: one per dimension that differs. None if they are not proven complete, if nothing
+        fits, or if this does more work than a search of each design.
         """
         dims = zip(self._ranges.fanouts, fanouts, strict=True)
         most_lanes = tuple((component, name, lanes) for (component, name), lanes in dims)
-        solver = EinsumFrontSolver(self._searched, _metrics(self._ranges, most_lanes))
-        try:
-            fronts = [solver.front(einsum) for einsum in self._searched.workload.einsums]
-        except (UnsupportedFeature, InfeasibleMapping):
-            return None
-        if proven_up_to(fronts) < inf:
-            return None
-        tables = tuple(
-            _FrontTable(
-                tuple(p.mapping for p in f.points),
-                np.array([p.row for p in f.points]),
-                tuple(p.score for p in f.points),
-            )
-            for f in fronts
-        )
-        return _Fronts(tables, _restrictions(fronts), {}, {})
+        metrics = _metrics(self._ranges, most_lanes)
+        for work in self._family.limits_of_work():
+            fronts = self._front_of_each(metrics, work)
+            if fronts is not None:
+                return _with_tables(fronts)
+            if work is None or work.units >= 0:  # more work does not help
+                return None
+        return None
+
+    def _front_of_each(
+        self, metrics: FrontMetrics, work: WorkLeft | None
+    ) -> list[EinsumFront] | None:
+        """Return the Pareto set of each Einsum; None if some set is not proven complete."""
+        solver = EinsumFrontSolver(replace(self._searched, work=work), metrics)
+        fronts: list[EinsumFront] = []
+        for einsum in self._searched.workload.einsums:
+            try:
+                fronts.append(solver.front(einsum))
+            except (UnsupportedFeature, InfeasibleMapping):
+                return None
+            if fronts[-1].proven < inf:
+                return None
+        return fronts
 
     def _answer(
         self, arch: Arch, paths: Paths, known: _ScoredOnce, row: Floats, fronts: _Fronts
@@ -394,7 +414,7 @@ def is_answerable(request: Request) -> bool:
     return not any(einsum.is_copy or access.persistent for einsum, access in accesses)
 
 
-def _searched(request: Request, family: FamilyPaths, ranges: FactRanges) -> Request:
+def _searched(request: Request, family: FamilyPaths, ranges: FactRanges) -> _SearchedRequest:
     paths = zip(request.workload.einsums, family.base, strict=True)
     searched = {e.name: tuple(map(ranges.searched, several)) for e, several in paths}
     return _SearchedRequest(
@@ -422,6 +442,18 @@ def _asks_for_one_best(options: SearchSettings) -> bool:
     unlimited = options.budget is None and options.max_memory is None
     whole = options.einsum is None and options.method is None
     return plain and unlimited and whole and not (options.uneven or options.front)
+
+
+def _with_tables(fronts: Sequence[EinsumFront]) -> _Fronts:
+    tables = tuple(
+        _FrontTable(
+            tuple(p.mapping for p in f.points),
+            np.array([p.row for p in f.points]),
+            tuple(p.score for p in f.points),
+        )
+        for f in fronts
+    )
+    return _Fronts(tables, _restrictions(fronts), {}, {})
 
 
 def _restrictions(fronts: Sequence[EinsumFront]) -> Restrictions:

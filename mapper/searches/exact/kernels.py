@@ -35,6 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tilewright.arch.compiled import Kernel
+from tilewright.mapper.searches.budget import EndReason, OutOfBudget, WorkLeft
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -42,6 +43,7 @@ Bools = NDArray[np.bool_]
 LabelArrays = tuple[Ints, Floats]  # start, label
 OriginLabels = tuple[Ints, Floats, Ints]  # start, label, and the origin of each label
 ENERGY, LATENCY, EDP, FRONT = 0.0, 1.0, 2.0, 3.0
+_ANY_WORK: Final = 1 << 62
 
 
 class PruningArrays(NamedTuple):
@@ -138,24 +140,34 @@ least_above = _kernel("least_above", _F1, "int64, int64, float64")
 value of itself and the states further along an axis."""
 
 
-def closure(table: LabelArrays, nd: int, axis: AxisRange, pruning: PruningArrays) -> OriginLabels:
+def closure(
+    table: LabelArrays,
+    nd: int,
+    axis: AxisRange,
+    pruning: PruningArrays,
+    work: WorkLeft | None = None,
+) -> OriginLabels:
     """Extend labels by a loop along one axis: from each tile to all larger ones on that axis.
 
     A label is a row of costs of a partial mapping; a tile keeps those that no other dominates in
     the first `nd` fields: F(t) = Pareto(F(t), F(t / prime)). `table`: (start, label), the labels
     of tile s being label[start[s]:start[s+1]]. `pruning` must hold before the whole step: a label
     dropped here goes no further. Result: start, label, and the origin of each label, shape
-    (labels, 2).
+    (labels, 2). `work`: what is left of a limit; OutOfBudget when it is used up.
     """
 
     def step(job: Ints, *results: Any) -> None:
         _closure(job, *table, *axis, pruning, *results)
 
-    return _run(step, table, nd, 2 * len(table[1]) + 16)
+    return _run(step, table, nd, 2 * len(table[1]) + 16, work)
 
 
 def distribute(
-    table: LabelArrays, nd: int, choices: ChoiceArrays, pruning: PruningArrays
+    table: LabelArrays,
+    nd: int,
+    choices: ChoiceArrays,
+    pruning: PruningArrays,
+    work: WorkLeft | None = None,
 ) -> OriginLabels:
     """Extend labels by the spatial loops of one dimension, for all its choices of lanes.
 
@@ -163,42 +175,50 @@ def distribute(
     from the tile of one lane, with costs multiplied and added: F(t) = Pareto over c of F(t /
     lanes_c). `table`: (start, label), rows by tile; they are compared by the first `nd` fields.
     Result: start, label, and the origin of each label with the number of its choice, shape
-    (labels, 2). A lane is one instance along a dimension of a fanout.
+    (labels, 2). `work`: what is left of a limit; OutOfBudget when it is used up. A lane is one
+    instance along a dimension of a fanout.
     """
 
     def step(job: Ints, *results: Any) -> None:
         _distribute(job, *table, choices.below, choices.linear, choices.charges, pruning, *results)
 
-    return _run(step, table, nd, 2 * len(table[1]) + 16)
+    return _run(step, table, nd, 2 * len(table[1]) + 16, work)
 
 
 def charge(
-    table: LabelArrays, nd: int, costs: ChargeArrays, pruning: PruningArrays
+    table: LabelArrays,
+    nd: int,
+    costs: ChargeArrays,
+    pruning: PruningArrays,
+    work: WorkLeft | None = None,
 ) -> OriginLabels:
     """Add costs that depend on the tile to all labels; drop labels beyond a capacity.
 
     A label is a row of costs of a partial mapping: amounts[i, s] goes to field fields[i] of each
     label at tile s. `table`: (start, label), rows by tile, compared by the first `nd` fields.
-    Result: start, label, and the origin of each label, shape (labels, 2).
+    Result: start, label, and the origin of each label, shape (labels, 2). `work`: what is left of
+    a limit; OutOfBudget when it is used up.
     """
 
     def step(job: Ints, *results: Any) -> None:
         _charge(job, *table, *costs, pruning, *results)
 
-    return _run(step, table, nd, len(table[1]) + 2)
+    return _run(step, table, nd, len(table[1]) + 2, work)
 
 
-def union(left: OriginLabels, right: OriginLabels, nd: int) -> OriginLabels:
+def union(
+    left: OriginLabels, right: OriginLabels, nd: int, work: WorkLeft | None = None
+) -> OriginLabels:
     """Merge two tables of labels (rows of costs of partial mappings) made from the same table.
 
     Each is (start, label, origin); per tile those stay that no other dominates in the first `nd`
-    fields.
+    fields. `work`: what is left of a limit; OutOfBudget when it is used up.
     """
 
     def step(job: Ints, *results: Any) -> None:
         _union(job, *left, *right, *results)
 
-    return _run(step, left[:2], nd, len(left[1]) + len(right[1]) + 2)
+    return _run(step, left[:2], nd, len(left[1]) + len(right[1]) + 2, work)
 
 
 def undo_distribute(
@@ -229,18 +249,31 @@ def first_of_groups(groups: Ints, values: Floats, noise: float = 0.0) -> Bools:
     return is_first
 
 
-def _run(step: Callable[..., None], table: LabelArrays, nd: int, capacity: int) -> OriginLabels:
+def _run(
+    step: Callable[..., None],
+    table: LabelArrays,
+    nd: int,
+    capacity: int,
+    work: WorkLeft | None = None,
+) -> OriginLabels:
     """Run a kernel over all states, with twice the rows each time it runs out of them.
 
     `step`: the kernel, with its other arguments bound. `nd`: fields that it compares. `capacity`:
-    rows to begin with. Returns where each state's labels begin, the labels and their origins.
+    rows to begin with. `work`: what is left of a limit of work; each label looked at is a unit of
+    it. Returns where each state's labels begin, the labels and their origins. Raises OutOfBudget
+    when the work is used up.
     """
     start, label = table
-    job, begin = np.array([nd, 0, 0], np.int64), np.empty_like(start)
+    most = _ANY_WORK if work is None else work.units
+    job, begin = np.array([nd, 0, 0, most], np.int64), np.empty_like(start)
     out, origin = np.empty((capacity, label.shape[1])), np.empty((capacity, 2), np.int64)
     while True:
         step(job, begin, out, origin)
-        _, states, count = job.tolist()
+        _, states, count, left = job.tolist()
+        if work is not None:
+            work.units = left
+        if left < 0:
+            raise OutOfBudget(EndReason.WORK)
         if states == begin.shape[0] - 1:
             return begin, out[:count].copy(), origin[:count].copy()
         out, origin = _doubled(out, count), _doubled(origin, count)

@@ -1,9 +1,10 @@
 """The steps of the dynamic program over labels, for numba; kernels.py documents and calls them.
 
 The kernels allocate no arrays: callers pass arrays for the results, so that the machine code runs
-without numba. `job` = (leading fields `nd`, states done, labels made). `out` and `origin` must have
-two rows more than there are labels. A kernel that runs out of rows writes its progress into `job`,
-and continues there when it is called again with longer arrays.
+without numba. `job` = (leading fields `nd`, states done, labels made, labels that may still be
+looked at). `out` and `origin` must have two rows more than there are labels. A kernel that runs out
+of rows writes its progress into `job`, and continues there when it is called again with longer
+arrays. It ends where job[3] falls below 0.
 """
 
 from __future__ import annotations
@@ -158,18 +159,20 @@ def _copy(source: Floats, row: int, target: Floats, target_row: int) -> None:
 
 
 @compiled
-def _insert(label: Floats, origin: Ints, first: int, count: int, nd: int) -> Any:
+def _insert(label: Floats, origin: Ints, first: int, count: int, job: Ints) -> Any:
     """Insert the candidate in row `count` into the sorted labels in rows `first` … count - 1.
 
-    `origin`: origins of the labels, moved along with them. Labels dominated in the first `nd`
-    fields are dropped, the candidate, too. Returns the row after the last label. The row after the
-    candidate is scratch.
+    `origin`: origins of the labels, moved along with them. `job`: of the kernel. Labels dominated
+    in the first `nd` fields are dropped, the candidate, too. Returns the row after the last label.
+    The row after the candidate is scratch.
     """
-    place = first
+    nd, place = job[0], first
     while place < count and _before(label, place, label, count, nd):
         if _dominates(label, place, label, count, nd):
+            job[3] -= place - first
             return count
         place += 1
+    job[3] -= count - first
     scratch = count + 1
     _copy(label, count, label, scratch)
     source, choice = origin[count, 0], origin[count, 1]
@@ -199,7 +202,7 @@ def closure(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
     arguments; `out`, `origin` and `begin` get the labels, where they came from, and where each
     tile's begin.
     """
-    nd, first_state, count = job
+    nd, first_state, count, _ = job
     span = stride * radix
     place = first_state % span  # counted along: a modulo per state would take most of the time
     for state in range(first_state, start.shape[0] - 1):
@@ -224,14 +227,16 @@ def closure(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
                 origin[count, 0] = origin[previous, 0]
                 previous += 1
             origin[count, 1] = 0
+            job[3] -= 1
             if _is_pruned(out, count, state, pruning):
                 continue
-            dominated = False
-            for earlier in range(begin[state], count):
-                if _dominates(out, earlier, out, count, nd):
-                    dominated = True
-                    break
-            if not dominated:
+            earlier = begin[state]
+            while earlier < count and not _dominates(out, earlier, out, count, nd):
+                earlier += 1
+            job[3] -= earlier - begin[state]
+            if job[3] < 0:
+                return
+            if earlier == count:
                 count += 1
     _finish(job, begin, count)
 
@@ -247,7 +252,7 @@ def distribute(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
     tile t. kernels.distribute documents the arguments; `out`, `origin` and `begin` get the result.
     A lane is one instance along a dimension of a fanout.
     """
-    nd, _, count = job
+    count = job[2]
     width, n_charges = label.shape[1], charges.shape[0] // below.shape[0]
     for state in range(job[1], start.shape[0] - 1):
         begin[state] = first = count
@@ -266,11 +271,14 @@ def distribute(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
                 for row in range(choice * n_charges, (choice + 1) * n_charges):
                     field = int(charges[row, 0])
                     out[count, field] += charges[row, 1 + source] * linear[choice, field]
+                job[3] -= 1
                 if _is_pruned(out, count, state, pruning):
                     continue
                 origin[count, 0] = index
                 origin[count, 1] = choice
-                count = _insert(out, origin, first, count, nd)
+                count = _insert(out, origin, first, count, job)
+                if job[3] < 0:
+                    return
     _finish(job, begin, count)
 
 
@@ -284,7 +292,7 @@ def charge(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
     A label is a row of costs of a partial mapping. `capacity`: column, bits, whether to reset it.
     `out`, `origin` and `begin` get the result.
     """
-    nd, _, count = job
+    count = job[2]
     bits = int(capacity[0])
     for state in range(start.shape[0] - 1):
         begin[state] = first = count
@@ -297,11 +305,14 @@ def charge(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
                     continue
                 if capacity[2] > 0.0:
                     out[count, bits] = 0.0
+            job[3] -= 1
             if _is_pruned(out, count, state, pruning):
                 continue
             origin[count, 0] = index
             origin[count, 1] = 0
-            count = _insert(out, origin, first, count, nd)
+            count = _insert(out, origin, first, count, job)
+            if job[3] < 0:
+                return
     _finish(job, begin, count)
 
 
@@ -316,17 +327,17 @@ def union(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
     A label is a row of costs of a partial mapping; dominated ones go. `source`: origins of the
     rows.
     """
-    nd, _, count = job
+    count = job[2]
     for state in range(start.shape[0] - 1):
         begin[state] = first = count
         for index in range(start[state], start[state + 1]):
             _copy(label, index, out, count)
             origin[count, 0], origin[count, 1] = source[index, 0], source[index, 1]
-            count = _insert(out, origin, first, count, nd)
+            count = _insert(out, origin, first, count, job)
         for index in range(other_start[state], other_start[state + 1]):
             _copy(other_label, index, out, count)
             origin[count, 0], origin[count, 1] = other_source[index, 0], other_source[index, 1]
-            count = _insert(out, origin, first, count, nd)
+            count = _insert(out, origin, first, count, job)
     _finish(job, begin, count)
 
 

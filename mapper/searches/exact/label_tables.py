@@ -17,6 +17,7 @@ from zlib import crc32
 import numpy as np
 
 from tilewright.mapper.mapspace.lattice import Lattice, LatticeAxis
+from tilewright.mapper.searches.budget import WorkLeft
 from tilewright.mapper.searches.exact import kernels
 from tilewright.mapper.searches.exact.kernels import (
     AxisRange,
@@ -200,14 +201,16 @@ class LabelEngine:
             return _paid(step, table, nd)
         if isinstance(step, LoopStep):
             pruning = bounds.before.pruning_arrays(bounds.limits)
-            return self._looped(self._axes_of(step.variables), table, nd, pruning)
+            return self._looped(self._axes_of(step.variables), table, nd, pruning, bounds.work)
         if isinstance(step, SingleLoopStep):
             pruning = bounds.before.pruning_arrays(bounds.limits)
-            return self._looped_once(step, table, nd, pruning)
+            return self._looped_once(step, table, nd, pruning, bounds.work)
         labels, pruning = (table.start, table.label), bounds.after.pruning_arrays(bounds.limits)
         if isinstance(step, SpatialStep):
-            return LabelTable(*kernels.distribute(labels, nd, self._choice_arrays(step), pruning))
-        return LabelTable(*kernels.charge(labels, nd, self._charge(step).arrays, pruning))
+            choices = self._choice_arrays(step)
+            return LabelTable(*kernels.distribute(labels, nd, choices, pruning, bounds.work))
+        costs = self._charge(step).arrays
+        return LabelTable(*kernels.charge(labels, nd, costs, pruning, bounds.work))
 
     def remaining_before(self, step: ProgramStep, after: RemainingCost) -> RemainingCost:
         """Return lower bounds of the cost still to come below a step, from those above it.
@@ -299,14 +302,19 @@ class LabelEngine:
         return term.factor * float(self.count(term.tensor, term.kind, term.lanes).max())
 
     def _looped(
-        self, axes: Sequence[LatticeAxis], table: LabelTable, nd: int, pruning: PruningArrays
+        self,
+        axes: Sequence[LatticeAxis],
+        table: LabelTable,
+        nd: int,
+        pruning: PruningArrays,
+        work: WorkLeft | None,
     ) -> LabelTable:
         """Apply temporal loops along some axes; labels are compared in `nd` fields."""
         start, label = table.start, table.label
         origin: Ints | None = None
         for axis in axes:
             line = AxisRange(axis.stride, axis.radix)
-            start, label, step_origin = kernels.closure((start, label), nd, line, pruning)
+            start, label, step_origin = kernels.closure((start, label), nd, line, pruning, work)
             origin = step_origin if origin is None else _composed(origin, step_origin)
         if origin is None:
             origin = np.zeros((label.shape[0], 2), np.int64)
@@ -314,16 +322,22 @@ class LabelEngine:
         return LabelTable(start, label, origin)
 
     def _looped_once(
-        self, step: SingleLoopStep, table: LabelTable, nd: int, pruning: PruningArrays
+        self,
+        step: SingleLoopStep,
+        table: LabelTable,
+        nd: int,
+        pruning: PruningArrays,
+        work: WorkLeft | None,
     ) -> LabelTable:
         """Apply a temporal loop over at most one variable; labels are compared in `nd` fields."""
-        result = self._looped([], table, nd, pruning)
+        result = self._looped([], table, nd, pruning, work)
         for variable in step.variables:
-            looped = self._looped(self._axes_of((variable,)), table, nd, pruning)
+            looped = self._looped(self._axes_of((variable,)), table, nd, pruning, work)
             merged = kernels.union(
                 (result.start, result.label, result.origin),
                 (looped.start, looped.label, looped.origin),
                 nd,
+                work,
             )
             result = LabelTable(*merged)
         return result

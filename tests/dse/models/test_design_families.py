@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 from tilewright.dse.models.analytical import AnalyticalEvaluator
+from tilewright.dse.models.design_families import KNOWN_FRONTS, NO_FAMILY
 from tilewright.dse.models.evaluator import asking_for_details
 from tilewright.dse.models.evaluators import make_evaluator
 from tilewright.dse.run.runner import Execution, start_study
 from tilewright.dse.study.study_loading import load_study
+from tilewright.mapper.fronts.designs import shared_work
 
 STUDY = """\
 name: sizes
@@ -49,12 +51,12 @@ def model_of(folder: Path, **changes: str) -> tuple[AnalyticalEvaluator, list[di
 
 def test_answers_together_are_those_of_each_alone(tmp_path: Path) -> None:
     together, points = model_of(tmp_path)
-    assert [knob.path for knob in together.family] == [
+    assert [knob.path for knob in together.family.knobs] == [
         "arch.DRAM.actions.read.energy",
         "arch.GlobalBuffer.size",
         "arch.Register.size",
     ]
-    alone = replace(together, family=())
+    alone = replace(together, family=NO_FAMILY)
     for point in points[::3]:
         first, second = together.evaluate(point), alone.evaluate(point)
         for name in ("energy", "latency", "edp", "area", "leak_power"):
@@ -82,16 +84,31 @@ def test_a_run_is_the_same_with_two_workers_and_shows_details(tmp_path: Path) ->
 
 def test_where_few_designs_are_answered_together_each_is_searched(tmp_path: Path) -> None:
     fewer = {"[512, 4096, 32768, 1048576]": "[512]", "trials: 16": "trials: 4"}
-    assert model_of(tmp_path, **fewer)[0].family == ()
+    assert model_of(tmp_path, **fewer)[0].family == NO_FAMILY
     limited = model_of(tmp_path, LIMIT="limit_s: 60")[0]
-    assert limited.family == ()
+    assert limited.family == NO_FAMILY
+
+
+def test_a_search_for_all_that_takes_more_than_each_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    together, points = model_of(tmp_path)
+    assert together.family.designs == 16
+    for name in ("LITTLE", "PER_EINSUM", "PER_LABEL"):
+        monkeypatch.setattr(shared_work, name, 0)
+    KNOWN_FRONTS.clear()
+    alone = replace(together, family=NO_FAMILY)
+    for point in points[::5]:
+        first = together.evaluate(asking_for_details(together, point))
+        assert first == alone.evaluate(point)
+    KNOWN_FRONTS.clear()
 
 
 def test_knobs_that_change_times_are_searched_for_each_value(tmp_path: Path) -> None:
     faster = {
         "DRAM.actions.read.energy: {values: [128e-12, 256e-12]}": "variables.PEX: {values: [8, 16]}"
     }
-    assert len(model_of(tmp_path, **faster)[0].family) == 3
+    assert len(model_of(tmp_path, **faster)[0].family.knobs) == 3
     slow = {"read.energy: {values: [128e-12, 256e-12]}": "read.throughput: {values: [1e9, 2e9]}"}
-    family = model_of(tmp_path, **slow)[0].family
+    family = model_of(tmp_path, **slow)[0].family.knobs
     assert [knob.path for knob in family] == ["arch.GlobalBuffer.size", "arch.Register.size"]

@@ -53,7 +53,7 @@ def test_each_limit_ends_it_for_its_reason() -> None:
     assert reason(Budget(memory=room), more_bytes=1e6) is None
 
 
-def test_a_limit_of_work_counts_questions() -> None:
+def test_a_limit_of_work_counts_checks() -> None:
     budget = Budget(work=WorkLeft(2))
     assert [reason(budget) for _ in range(3)] == [None, None, EndReason.WORK]
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tilewright.mapper.searches.budget import WorkLeft
 from tilewright.mapper.searches.exact.kernels import Floats, PruningArrays
 from tilewright.mapper.searches.exact.remaining.carried_energy import (
     NOTHING_CARRIED,
@@ -61,12 +62,14 @@ class StepBounds(NamedTuple):
 
     `before`, `after`: lower bounds of the cost still to come, below and above the step; `limits`:
     kind of objective, its limit and the like, shape (8,) or longer (table in kernels.py). A label
-    is the tuple of costs of a partial mapping.
+    is the tuple of costs of a partial mapping. `work`: what is left of a limit of work; None for
+    none.
     """
 
     before: RemainingCost
     after: RemainingCost
     limits: Floats
+    work: WorkLeft | None = None
 
 
 def least_remaining(alternatives: list[RemainingCost]) -> RemainingCost:

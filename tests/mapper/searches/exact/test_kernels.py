@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tilewright.mapper.mapspace.lattice import Lattice
+from tilewright.mapper.searches.budget import EndReason, OutOfBudget, WorkLeft
 from tilewright.mapper.searches.exact import kernels
 from tilewright.mapper.searches.exact.remaining.carried_energy import NOTHING_CARRIED
 from tilewright.mapper.searches.exact.remaining.remaining_latency import UNTIMED
@@ -227,3 +228,25 @@ def test_a_table_that_outgrows_its_room_is_made_in_more() -> None:
     )
     assert np.array_equal(out, table[1] + plus)
     assert origin.tolist() == [[0, choice] for choice in range(41)]
+
+
+def test_a_kernel_counts_the_labels_it_looks_at_and_ends_with_its_work() -> None:
+    """Ten labels: none dominates another, each is made and compared with those before."""
+    start = np.array([0, 10], np.int64)
+    label = np.array([[float(e), 10.0 - e, -1.0, 0.0] for e in range(10)])
+    nothing = kernels.ChargeArrays(
+        np.zeros(0, np.int64), np.zeros((0, 1)), np.array([-1.0, inf, 0.0])
+    )
+    view = kernels.PruningArrays(np.zeros(1), np.ones(1), FREE, *NO_TIME)
+    looks = 10 + sum(range(10))
+    work = WorkLeft(looks)
+    _, out, _ = kernels.charge((start, label), 2, nothing, view, work)
+    assert (len(out), work.units) == (10, 0)
+    line = kernels.AxisRange(1, 1)
+    for step in (
+        lambda work: kernels.charge((start, label), 2, nothing, view, work),
+        lambda work: kernels.closure((start, label), 2, line, view, work),
+    ):
+        with pytest.raises(OutOfBudget) as ended:
+            step(WorkLeft(looks - 1))
+        assert ended.value.reason is EndReason.WORK
