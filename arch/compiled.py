@@ -92,8 +92,8 @@ class Kernel:
     Example: `Kernel("package.kernels", "add", "void(float64[:, ::1], int64)")`. Arguments are
     numbers, C-contiguous arrays, tuples of numbers, or named tuples of both: `records` maps the
     name of such a class in the module to the types of its fields. The result is void or a number.
-    The machine code is valid for the contents of the module's file and of `sources`, files in the
-    same folder that the module imports.
+    The machine code is valid for the contents of the module's file and of `sources`, files that the
+    module imports; a path that is not absolute begins in the module's folder.
     """
 
     is_long = False

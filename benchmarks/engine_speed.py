@@ -162,8 +162,8 @@ def in_all(program: Program) -> FastMachine:
 
 def solving_time(machine: FastMachine) -> float:
     """Return the CPU seconds of the fixpoint alone."""
-    from tilewright.simulator.fast.attempts import solved_times
-    from tilewright.simulator.fast.graph import X_COMPLETION, X_ISSUE
+    from tilewright.simulator.fast.times.attempts import solved_times
+    from tilewright.simulator.fast.units.graph import X_COMPLETION, X_ISSUE
 
     assert machine.timed is not None
     graph, header = machine.timed.graph, machine.timed.times.header

@@ -33,13 +33,13 @@ from tilewright.simulator.examples.gemv import gemv_like
 from tilewright.simulator.examples.known_costs import chain_reduce
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings
 from tilewright.simulator.execution.operands import random_operands
-from tilewright.simulator.fast.attempts import solved_times
-from tilewright.simulator.fast.certificate import check_links, check_threads
 from tilewright.simulator.fast.fast_machine import FastMachine
-from tilewright.simulator.fast.graph import X_EVALUATIONS
-from tilewright.simulator.fast.graph_tables import build_graph
 from tilewright.simulator.fast.independent_parts import Division
 from tilewright.simulator.fast.partition_solve import scripts_of
+from tilewright.simulator.fast.proofs.certificate import check_links, check_threads
+from tilewright.simulator.fast.times.attempts import solved_times
+from tilewright.simulator.fast.units.graph import X_EVALUATIONS
+from tilewright.simulator.fast.units.graph_tables import build_graph
 from tilewright.simulator.lowering.plan import Plan, plan_of, program_of
 from tilewright.simulator.lowering.tile_values import run_inputs
 from tilewright.simulator.profiles.profile import load_profile

@@ -1,8 +1,8 @@
 """The kernels of the reference engine that Python calls, with their signatures.
 
 Their machine code is kept on disk; numba is imported only to compile them (docs/decisions/0008).
-Each kernel holds the code of the kernels that it calls, so it depends on every file of this folder
-and on the files of constants beside it.
+Each kernel holds the code of the kernels that it calls, so it depends on every file below this
+folder and on the files of constants beside it.
 """
 
 from __future__ import annotations
@@ -18,22 +18,24 @@ PACKAGE: Final = "tilewright.simulator.engine"
 CONSTANTS: Final = ("isa/operations.py", "isa/scalars.py", "run/trace.py", "compile/columns.py")
 """Files of the simulator whose constants are compiled into the kernels."""
 
-_SOURCES: Final = (
-    *sorted(path.name for path in Path(__file__).parent.glob("*.py")),
-    *(f"../{name}" for name in CONSTANTS),
+_FOLDER: Final = Path(__file__).parent
+SOURCES: Final = (
+    *sorted(map(str, _FOLDER.rglob("*.py"))),
+    *(str(_FOLDER.parent / name) for name in CONSTANTS),
 )
+"""Files on whose contents the machine code of a kernel depends."""
 _STORE: Final = "int64[::1]"
 _MEMORY: Final = "uint32[::1]"
 
 
 def _entry(module: str, name: str, signature: str) -> Kernel:
-    return Kernel(f"{PACKAGE}.{module}", name, signature, _SOURCES)
+    return Kernel(f"{PACKAGE}.{module}", name, signature, SOURCES)
 
 
-run: Final = LongKernel(f"{PACKAGE}.kernel", "run", f"void({_STORE}, {_MEMORY})", _SOURCES)
+run: Final = LongKernel(f"{PACKAGE}.kernel", "run", f"void({_STORE}, {_MEMORY})", SOURCES)
 schedule_all: Final = _entry("fabric", "schedule_all", f"void({_STORE}, int64[::1], int64[::1])")
 follow: Final = _entry(
-    "pointer_lines", "follow", "bool(int64[::1], int64[:, ::1], int64[::1], int64[::1])"
+    "values.pointer_lines", "follow", "bool(int64[::1], int64[:, ::1], int64[::1], int64[::1])"
 )
 
 

@@ -31,8 +31,8 @@ from tilewright.simulator.isa.operations import ADD, MAX, MOVE, SUB
 class Feature:
     """Describe a rare feature of the engine, whose kernels are compiled only where needed.
 
-    `module`: where its kernels are; `entries`: name of each kernel by its number (FEATURE_...);
-    `needed`: whether a program (its store, and where the tables are) needs it.
+    `module`: where its kernels are, below this folder; `entries`: name of each kernel by its number
+    (FEATURE_...); `needed`: whether a program (its store, and where the tables are) needs it.
     """
 
     module: str
@@ -108,33 +108,33 @@ def _has_simd(store: at.Table, parts: StoreLayout) -> bool:
 
 FEATURES: Final = (
     Feature(
-        "special_operations",
+        "rare.special_operations",
         {at.FEATURE_LAUNCH: "launch", at.FEATURE_SPECIAL: "serve_special"},
         _has_special,
     ),
-    Feature("map_loop", {at.FEATURE_MAP: "map_step"}, _has_map),
-    Feature("rare_control", {at.FEATURE_CONTROL: "special_control"}, _has_rare_control),
-    Feature("rare_control", {at.FEATURE_FABRIC: "change_fabric"}, _changes_fabric),
+    Feature("rare.map_loop", {at.FEATURE_MAP: "map_step"}, _has_map),
+    Feature("rare.rare_control", {at.FEATURE_CONTROL: "special_control"}, _has_rare_control),
+    Feature("rare.rare_control", {at.FEATURE_FABRIC: "change_fabric"}, _changes_fabric),
     Feature("arrivals", {at.FEATURE_ARRIVALS: "arrivals", at.FEATURE_RECEIVE: "receive"}, _listens),
     Feature("switch", {at.FEATURE_WAY: "visit_way", at.FEATURE_SETTLE_WAY: "settle_way"}, _steers),
-    Feature("bank_conflicts", {at.FEATURE_BANKS: "bank_conflicts"}, _has_conflicts),
+    Feature("values.bank_conflicts", {at.FEATURE_BANKS: "bank_conflicts"}, _has_conflicts),
     Feature(
-        "simd_groups",
+        "rare.simd_groups",
         {at.FEATURE_SIMD_READY: "simd_ready", at.FEATURE_SIMD: "simd_group"},
         _has_simd,
     ),
     Feature(
-        "races",
+        "rare.races",
         {at.FEATURE_RACES: "operation_races", at.FEATURE_SCALAR_RACES: "scalar_races"},
         _runs_beside,
     ),
     Feature(
-        "unwritten",
+        "rare.unwritten",
         {at.FEATURE_UNWRITTEN: "operation_reads", at.FEATURE_SCALAR_UNWRITTEN: "scalar_reads"},
         _keeps_written,
     ),
-    Feature("arithmetic", {at.FEATURE_VALUE: "uncommon_value"}, _has_other_values),
-    Feature("lines", {at.FEATURE_LINES: "other_lines"}, _has_other_lines),
+    Feature("values.arithmetic", {at.FEATURE_VALUE: "uncommon_value"}, _has_other_values),
+    Feature("values.lines", {at.FEATURE_LINES: "other_lines"}, _has_other_lines),
 )
 
 

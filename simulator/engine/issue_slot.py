@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.columns import Memory, Table, Word
-from tilewright.simulator.engine.datapath import do_element
 from tilewright.simulator.engine.fabric import await_space, has_space, head_ready, schedule
 from tilewright.simulator.engine.jit import address, part_kernel, use
 from tilewright.simulator.engine.operation_steps import complete, last_element
+from tilewright.simulator.engine.values.datapath import do_element
 from tilewright.simulator.run.trace import BUSY, IDLE, WAIT_INPUT, WAIT_OUTPUT
 
 

@@ -94,14 +94,14 @@ def drop_stale_cache(folder: Path, *called: Path) -> None:
     kernels that it calls, also of those in the folders `called`. Without write access nothing is
     done.
     """
-    sources = [path for source in (folder, *called) for path in sorted(source.glob("*.py"))]
+    sources = [path for source in (folder, *called) for path in sorted(source.rglob("*.py"))]
     sources += [folder.parent / name for name in CONSTANTS]
     digest = sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
     stamp = folder / "__pycache__" / "kernels.sha256"
     try:
         if stamp.is_file() and stamp.read_text() == digest:
             return
-        for path in sorted(stamp.parent.glob("*.nb[ic]")):
+        for path in sorted(folder.rglob("__pycache__/*.nb[ic]")):
             path.unlink(missing_ok=True)
         stamp.parent.mkdir(exist_ok=True)
         stamp.write_text(digest)

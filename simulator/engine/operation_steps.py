@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.columns import Memory, Table, Word
-from tilewright.simulator.engine.datapath import do_memory, start_walk
 from tilewright.simulator.engine.jit import (
     address,
     inline_kernel,
@@ -17,7 +16,8 @@ from tilewright.simulator.engine.jit import (
     part_kernel,
     use,
 )
-from tilewright.simulator.engine.memory_words import read_word, write_word
+from tilewright.simulator.engine.values.datapath import do_memory, start_walk
+from tilewright.simulator.engine.values.memory_words import read_word, write_word
 
 
 @inner_kernel

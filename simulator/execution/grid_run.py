@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tilewright.simulator.execution.operands import AnyArray
-from tilewright.simulator.fast.grid_values import grid_values
 from tilewright.simulator.fast.no_certificate import NotCovered
+from tilewright.simulator.fast.values.grid_values import grid_values
 from tilewright.simulator.lowering.plan import Plan
 from tilewright.simulator.lowering.tile_values import resident_tiles, stream_inputs
 from tilewright.simulator.profiles.profile import Profile

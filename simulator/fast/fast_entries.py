@@ -1,7 +1,7 @@
 """The kernels of the fast engine that Python calls, with their signatures.
 
 Their machine code is kept on disk; numba is imported only to compile them (docs/decisions/0008).
-They hold the code of the kernels that they call, in this folder and in that of the reference
+They hold the code of the kernels that they call, below this folder and that of the reference
 engine.
 """
 
@@ -13,15 +13,9 @@ from typing import Final
 
 from tilewright.arch.compiled import Kernel
 from tilewright.arch.parallel_compilation import compile_missing
-from tilewright.simulator.engine.engine_entries import CONSTANTS, follow
+from tilewright.simulator.engine.engine_entries import SOURCES, follow
 
-_FOLDER: Final = Path(__file__).parent
-_ENGINE: Final = _FOLDER.parent / "engine"
-_SOURCES: Final = (
-    *sorted(path.name for path in _FOLDER.glob("*.py")),
-    *sorted(f"../engine/{path.name}" for path in _ENGINE.glob("*.py")),
-    *(f"../{name}" for name in CONSTANTS),
-)
+_SOURCES: Final = (*sorted(map(str, Path(__file__).parent.rglob("*.py"))), *SOURCES)
 _LINE, _TABLE, _STACK = "int64[::1]", "int64[:, ::1]", "int64[:, :, ::1]"
 _WORDS: Final = "uint32[::1]"
 _RECORDS: Final = {
@@ -57,32 +51,36 @@ def _entry(module: str, name: str, signature: str) -> Kernel:
     return Kernel(home, name, signature, _SOURCES, _RECORDS)
 
 
-arbitrate: Final = _entry("arbiter", "arbitrate", "int64(UnitGraph, Times, int64, Arbitration)")
+arbitrate: Final = _entry(
+    "times.arbiter", "arbitrate", "int64(UnitGraph, Times, int64, Arbitration)"
+)
 store_readiness: Final = _entry(
-    "arbiter", "store_readiness", "int64(UnitGraph, Times, int64, CycleRange)"
+    "times.arbiter", "store_readiness", "int64(UnitGraph, Times, int64, CycleRange)"
 )
-solve: Final = _entry("solve", "solve", "void(UnitGraph, Times)")
+solve: Final = _entry("times.solve", "solve", "void(UnitGraph, Times)")
 gather: Final = _entry(
-    "port_words", "gather", f"int64(UnitGraph, Times, {_TABLE}, WordSpan, int64)"
+    "times.port_words", "gather", f"int64(UnitGraph, Times, {_TABLE}, WordSpan, int64)"
 )
-expand: Final = _entry("segments", "expand", f"void({_TABLE}, int64, {_LINE})")
+expand: Final = _entry("times.segments", "expand", f"void({_TABLE}, int64, {_LINE})")
 output_waits: Final = _entry(
-    "state_timeline", "output_waits", f"void(UnitGraph, Times, {_LINE}, {_LINE})"
+    "values.state_timeline", "output_waits", f"void(UnitGraph, Times, {_LINE}, {_LINE})"
 )
 count_marks: Final = _entry(
-    "state_timeline", "count_marks", f"void(UnitGraph, Times, {_TABLE}, MarkCounts)"
+    "values.state_timeline", "count_marks", f"void(UnitGraph, Times, {_TABLE}, MarkCounts)"
 )
 mark_states: Final = _entry(
-    "state_timeline", "mark_element", f"void(UnitGraph, Times, {_TABLE}, int64, uint8[::1])"
+    "values.state_timeline", "mark_element", f"void(UnitGraph, Times, {_TABLE}, int64, uint8[::1])"
 )
 units_conflict: Final = _entry(
-    "link_conflicts", "units_conflict", f"void(Times, {_LINE}, {_LINE}, bool[::1])"
+    "proofs.link_conflicts", "units_conflict", f"void(Times, {_LINE}, {_LINE}, bool[::1])"
 )
 links_conflict: Final = _entry(
-    "link_conflicts", "links_conflict", "void(UnitGraph, Times, FifoLines, FifoPairs, bool[::1])"
+    "proofs.link_conflicts",
+    "links_conflict",
+    "void(UnitGraph, Times, FifoLines, FifoPairs, bool[::1])",
 )
-run_values: Final = _entry("value_run", "run_values", "void(ValueState)")
-run_grid: Final = _entry("line_values", "run_grid", "int64(GridRun)")
+run_values: Final = _entry("values.value_run", "run_values", "void(ValueState)")
+run_grid: Final = _entry("values.line_values", "run_grid", "int64(GridRun)")
 
 
 @cache
@@ -101,7 +99,7 @@ def arbiter_addresses() -> tuple[int, int]:
     addresses = arbitrate.address(), store_readiness.address()
     if addresses[0] is not None and addresses[1] is not None:
         return addresses[0], addresses[1]
-    from tilewright.simulator.fast.solve import PLAIN
+    from tilewright.simulator.fast.times.solve import PLAIN
 
     PLAIN[:] = [arbitrate.python(), store_readiness.python()]
     return 1, 2

@@ -16,20 +16,30 @@ from tilewright.simulator.compile.buffer_memory import MemoryInput
 from tilewright.simulator.compile.fabric.queue_fusion import restore_pops
 from tilewright.simulator.diagnose.final_state import FinalState
 from tilewright.simulator.fast.fast_entries import run_values
-from tilewright.simulator.fast.final_tables import (
-    events,
-    fill_store,
-)
-from tilewright.simulator.fast.graph import X_EVALUATIONS
 from tilewright.simulator.fast.independent_parts import Division, PartCertificate
 from tilewright.simulator.fast.no_certificate import NotCovered
 from tilewright.simulator.fast.partition_solve import solve_parts
-from tilewright.simulator.fast.plain_code import code_of_store
-from tilewright.simulator.fast.run_counters import fill_counters, wait_events
-from tilewright.simulator.fast.script import script_from
-from tilewright.simulator.fast.timed_program import TimedProgram, arrivals, end_cycle, last_arrival
-from tilewright.simulator.fast.value_state import S_BASE, ValueState, check_values, new_value_state
-from tilewright.simulator.fast.walker import MOST_INSTRUCTIONS, ScriptWalker
+from tilewright.simulator.fast.times.timed_program import (
+    TimedProgram,
+    arrivals,
+    end_cycle,
+    last_arrival,
+)
+from tilewright.simulator.fast.units.graph import X_EVALUATIONS
+from tilewright.simulator.fast.values.final_tables import (
+    events,
+    fill_store,
+)
+from tilewright.simulator.fast.values.run_counters import fill_counters, wait_events
+from tilewright.simulator.fast.values.value_state import (
+    S_BASE,
+    ValueState,
+    check_values,
+    new_value_state,
+)
+from tilewright.simulator.fast.walk.plain_code import code_of_store
+from tilewright.simulator.fast.walk.script import script_from
+from tilewright.simulator.fast.walk.walker import MOST_INSTRUCTIONS, ScriptWalker
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.program import Program
 from tilewright.simulator.run.machine import Machine

@@ -10,16 +10,16 @@ import numpy as np
 
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.fast import subset
-from tilewright.simulator.fast.attempts import solved_times
-from tilewright.simulator.fast.certificate import check_links, check_threads
-from tilewright.simulator.fast.graph_tables import build_graph
 from tilewright.simulator.fast.independent_parts import Division
-from tilewright.simulator.fast.main_spans import check_slots
 from tilewright.simulator.fast.no_certificate import Ints, NotCovered
-from tilewright.simulator.fast.script import MainThreadWalk, Script, script_from
-from tilewright.simulator.fast.scripts import script_of
-from tilewright.simulator.fast.timed_program import TimedProgram
-from tilewright.simulator.fast.walker import MOST_INSTRUCTIONS
+from tilewright.simulator.fast.proofs.certificate import check_links, check_threads
+from tilewright.simulator.fast.proofs.main_spans import check_slots
+from tilewright.simulator.fast.times.attempts import solved_times
+from tilewright.simulator.fast.times.timed_program import TimedProgram
+from tilewright.simulator.fast.units.graph_tables import build_graph
+from tilewright.simulator.fast.walk.script import MainThreadWalk, Script, script_from
+from tilewright.simulator.fast.walk.scripts import script_of
+from tilewright.simulator.fast.walk.walker import MOST_INSTRUCTIONS
 from tilewright.simulator.run.machine import Machine
 
 EMPTY_SCRIPT = script_from(MainThreadWalk((), (), (), (), (0,) * 16))

@@ -13,9 +13,9 @@ from typing import Final
 
 import numpy as np
 
-from tilewright.simulator.fast.graph import X_EVALUATIONS, Ints, Times
 from tilewright.simulator.fast.no_certificate import NotCovered
-from tilewright.simulator.fast.segments import T
+from tilewright.simulator.fast.times.segments import T
+from tilewright.simulator.fast.units.graph import X_EVALUATIONS, Ints, Times
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.program import Program
 from tilewright.simulator.quotient.line_blocks import KEPT_PERIODS, LineCut

@@ -19,9 +19,9 @@ from tilewright.simulator.compile.compiled_program import CompiledProgram
 from tilewright.simulator.compile.fabric.network import EDGE_OUT, ROUTER
 from tilewright.simulator.engine.features import compile_needed
 from tilewright.simulator.fast.no_certificate import NotCovered
-from tilewright.simulator.fast.scripts import script_of
 from tilewright.simulator.fast.subset import unknown_parts
-from tilewright.simulator.fast.walker import MOST_INSTRUCTIONS
+from tilewright.simulator.fast.walk.scripts import script_of
+from tilewright.simulator.fast.walk.walker import MOST_INSTRUCTIONS
 from tilewright.simulator.instructions.control_flow import Add, If, Loop, Set
 from tilewright.simulator.isa.index_expression import Index
 from tilewright.simulator.isa.machine_errors import ProgramError

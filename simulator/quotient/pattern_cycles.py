@@ -12,7 +12,7 @@ from functools import partial
 from typing import Final
 
 from tilewright.simulator.fast.no_certificate import NotCovered
-from tilewright.simulator.fast.timed_program import end_cycle, last_arrival
+from tilewright.simulator.fast.times.timed_program import end_cycle, last_arrival
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.program import Program
 from tilewright.simulator.quotient.affine_times import guess_times

@@ -15,19 +15,19 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.simulator.fast import graph as at
-from tilewright.simulator.fast.certificate import (
+from tilewright.simulator.fast.fast_entries import solve
+from tilewright.simulator.fast.no_certificate import NotCovered
+from tilewright.simulator.fast.proofs.certificate import (
     check_links,
     check_threads,
     intervals,
     link_pairs,
     units_of,
 )
-from tilewright.simulator.fast.fast_entries import solve
-from tilewright.simulator.fast.graph import FOREVER, SOLVED, Ints, Times, UnitGraph
-from tilewright.simulator.fast.main_spans import check_slots
-from tilewright.simulator.fast.no_certificate import NotCovered
-from tilewright.simulator.fast.script import COMPLETE, ORIGIN
+from tilewright.simulator.fast.proofs.main_spans import check_slots
+from tilewright.simulator.fast.units import graph as at
+from tilewright.simulator.fast.units.graph import FOREVER, SOLVED, Ints, Times, UnitGraph
+from tilewright.simulator.fast.walk.script import COMPLETE, ORIGIN
 from tilewright.simulator.quotient.affine_times import (
     CORNERS,
     NOT_AFFINE,

@@ -13,11 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.simulator.compile import columns as at
-from tilewright.simulator.fast.certificate import units_of
-from tilewright.simulator.fast.graph import EDGE, NODE, THREAD, U_FIRST, U_KIND, U_OUT, Ints
 from tilewright.simulator.fast.no_certificate import NotCovered
 from tilewright.simulator.fast.partition_solve import solve_parts
-from tilewright.simulator.fast.timed_program import TimedProgram
+from tilewright.simulator.fast.proofs.certificate import units_of
+from tilewright.simulator.fast.times.timed_program import TimedProgram
+from tilewright.simulator.fast.units.graph import EDGE, NODE, THREAD, U_FIRST, U_KIND, U_OUT, Ints
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.program import Program
 from tilewright.simulator.program.routes import PORTS

@@ -28,10 +28,10 @@ from tilewright.simulator.compile.table_blocks import (
 )
 from tilewright.simulator.examples.gemv import gemv_like
 from tilewright.simulator.fast.no_certificate import NotCovered
-from tilewright.simulator.fast.plain_code import code_of_block
-from tilewright.simulator.fast.script import Script, script_from
-from tilewright.simulator.fast.scripts import script_of
-from tilewright.simulator.fast.walker import MOST_INSTRUCTIONS, ScriptWalker
+from tilewright.simulator.fast.walk.plain_code import code_of_block
+from tilewright.simulator.fast.walk.script import Script, script_from
+from tilewright.simulator.fast.walk.scripts import script_of
+from tilewright.simulator.fast.walk.walker import MOST_INSTRUCTIONS, ScriptWalker
 from tilewright.simulator.isa.dsd import Register
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.lowering.plan import plan_of, program_of

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from tilewright.simulator.compile.columns import Memory, Word
 from tilewright.simulator.engine.jit import inline_kernel, inner_kernel
-from tilewright.simulator.engine.processor_floats import half_value, load_half
+from tilewright.simulator.engine.values.processor_floats import half_value, load_half
 
 Doubles = npt.NDArray[np.float64]
 MASK = 4095

@@ -20,7 +20,8 @@ MANY_VALUES: Final = 1 << 24
 TABLE: Final = 4096
 _HOME: Final = "tilewright.simulator.execution.values.large_arrays"
 _SOURCES: Final = tuple(
-    f"../../engine/{name}.py" for name in ("arithmetic", "jit", "memory_words", "processor_floats")
+    f"../../engine/{name}.py"
+    for name in ("jit", "values/arithmetic", "values/memory_words", "values/processor_floats")
 )
 _DRAW: Final = "void(uint32[::1], int64, uint32[::1])"
 _draw_halves: Final = Kernel(_HOME, "draw_halves", _DRAW, _SOURCES)

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from tilewright.simulator.build.program_builder import ProgramBuilder
 from tilewright.simulator.compile.columns import TYPE_F16, TYPE_F32, TYPE_INT16
-from tilewright.simulator.engine.arithmetic import combine, f16_to_f32, f32_to_f16, fma_f32
-from tilewright.simulator.engine.scalar import scaled
+from tilewright.simulator.engine.values.arithmetic import combine, f16_to_f32, f32_to_f16, fma_f32
+from tilewright.simulator.engine.values.scalar import scaled
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.isa.operations import ADD, FMA, MUL, OPERATIONS, SUB
 from tilewright.simulator.isa.scalars import NORM, SCALE

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from tilewright.simulator.compile import columns as at
-from tilewright.simulator.engine.datapath import start_walk, step_position
-from tilewright.simulator.engine.memory_words import read_word, write_word
+from tilewright.simulator.engine.values.datapath import start_walk, step_position
+from tilewright.simulator.engine.values.memory_words import read_word, write_word
 
 PLACE, ROW = 100, 200
 

@@ -39,13 +39,13 @@ def test_plain_program_needs_none() -> None:
 
 
 def test_other_types_need_their_values() -> None:
-    needed = {"arithmetic", "lines"}
+    needed = {"values.arithmetic", "values.lines"}
     assert loaded(single("faddh", "f16")) == loaded(single("and16", "i16")) == needed
 
 
 def test_special_programs_need_theirs() -> None:
     found = set().union(*(loaded(special_case(seed).program) for seed in range(60)))
-    assert found >= {"special_operations", "rare_control", "arrivals", "switch"}
+    assert found >= {"rare.special_operations", "rare.rare_control", "arrivals", "switch"}
 
 
 def test_a_map_needs_its_loop() -> None:
@@ -57,7 +57,7 @@ def test_a_map_needs_its_loop() -> None:
     with task.map(("x", "all"), output=("y", "all")):
         task.compute("y", "add", "x", "x", dtype="i16")
     b.place("only", Area(0, 0))
-    assert loaded(b.build()) == {"map_loop", "rare_control"}
+    assert loaded(b.build()) == {"rare.map_loop", "rare.rare_control"}
 
 
 def test_a_missing_kernel_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

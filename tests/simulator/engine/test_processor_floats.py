@@ -5,8 +5,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from tilewright.simulator.engine.arithmetic import combine_f16, fma_f32
-from tilewright.simulator.engine.processor_floats import (
+from tilewright.simulator.engine.values.arithmetic import combine_f16, fma_f32
+from tilewright.simulator.engine.values.processor_floats import (
     combine_half,
     fused_bits,
     load_half,

@@ -4,7 +4,7 @@ import numba
 import numpy as np
 
 from tilewright.simulator.compile import columns as at
-from tilewright.simulator.engine.rare_control import bind_queue, load_register, pause
+from tilewright.simulator.engine.rare.rare_control import bind_queue, load_register, pause
 
 ELEMENT, ROW, OPERAND, PC, LISTS = 3000, 3100, 3200, 3300, 3500
 REGISTERS, THREADS, QUEUES, BOUND = 4000, 4200, 4600, 4900

@@ -12,8 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tilewright.simulator.compile import columns as at
-from tilewright.simulator.engine.arithmetic import bits_of, f32_of
-from tilewright.simulator.engine.scalar import on_bits, on_floats, on_integers, scaled, wrapped
+from tilewright.simulator.engine.values.arithmetic import bits_of, f32_of
+from tilewright.simulator.engine.values.scalar import (
+    on_bits,
+    on_floats,
+    on_integers,
+    scaled,
+    wrapped,
+)
 from tilewright.simulator.isa.scalars import (
     ADD,
     AND,

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from tilewright.simulator.compile import columns as at
-from tilewright.simulator.engine.places import QueuePlace
-from tilewright.simulator.engine.simd_groups import queue_gives, wavelets_of
+from tilewright.simulator.engine.rare.simd_groups import queue_gives, wavelets_of
+from tilewright.simulator.engine.values.places import QueuePlace
 from tilewright.simulator.run.trace import BUSY, WAIT_INPUT, WAIT_OUTPUT
 
 ELEMENT, ROW, THREAD, QUEUE, RING, LISTS = 3000, 3100, 3200, 3300, 3400, 3500

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tilewright.simulator.compile import columns as at
-from tilewright.simulator.engine.special_operations import (
+from tilewright.simulator.engine.rare.special_operations import (
     add_carry,
     fifo_event,
     fifo_pop,

@@ -8,13 +8,13 @@ import pytest
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.examples.gemv import gemv_like
 from tilewright.simulator.examples.known_costs import chain_reduce, two_phase_reduce
-from tilewright.simulator.fast.attempts import SolverAttempt, new_times, solved_times
 from tilewright.simulator.fast.fast_entries import solve
-from tilewright.simulator.fast.graph import FOREVER, SOLVED, TOO_LONG, X_OUTCOME
-from tilewright.simulator.fast.graph_tables import build_graph
 from tilewright.simulator.fast.independent_parts import Division
 from tilewright.simulator.fast.no_certificate import NotCovered
 from tilewright.simulator.fast.partition_solve import scripts_of
+from tilewright.simulator.fast.times.attempts import SolverAttempt, new_times, solved_times
+from tilewright.simulator.fast.units.graph import FOREVER, SOLVED, TOO_LONG, X_OUTCOME
+from tilewright.simulator.fast.units.graph_tables import build_graph
 from tilewright.simulator.profiles.profile import load_profile
 from tilewright.simulator.run.machine import Machine
 
@@ -65,7 +65,7 @@ def test_an_attempt_ends_at_its_limit():
 
 def test_a_great_graph_that_needs_an_order_is_not_covered(monkeypatch):
     graph, cycles = graph_of("chain")
-    attempts = "tilewright.simulator.fast.attempts"
+    attempts = "tilewright.simulator.fast.times.attempts"
     monkeypatch.setattr(
         f"{attempts}.ATTEMPTS", (SolverAttempt(4, FOREVER, 0, 3), SolverAttempt(4, 16, 99, 99))
     )

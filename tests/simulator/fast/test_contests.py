@@ -8,10 +8,17 @@ from tests.simulator.fast.test_arbiter import scattered
 
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.fabric.network import ROUTER, FifoNetwork
-from tilewright.simulator.fast.contests import contests_of
-from tilewright.simulator.fast.graph import C_FILTER, C_LINKS, C_RAMP, C_RANK, C_RIVAL, C_RIVALS
 from tilewright.simulator.fast.independent_parts import Division
-from tilewright.simulator.fast.ramp_filters import filters_of
+from tilewright.simulator.fast.units.contests import contests_of
+from tilewright.simulator.fast.units.graph import (
+    C_FILTER,
+    C_LINKS,
+    C_RAMP,
+    C_RANK,
+    C_RIVAL,
+    C_RIVALS,
+)
+from tilewright.simulator.fast.units.ramp_filters import filters_of
 from tilewright.simulator.profiles.profile import load_profile
 from tilewright.simulator.run.machine import Machine
 

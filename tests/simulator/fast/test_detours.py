@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tilewright.simulator.build.program_builder import ProgramBuilder
-from tilewright.simulator.fast.detours import free_words
 from tilewright.simulator.fast.fast_machine import FastMachine
+from tilewright.simulator.fast.times.detours import free_words
 from tilewright.simulator.profiles.profile import load_profile
 from tilewright.simulator.program.program import Program
 from tilewright.simulator.program.routes import Area, EdgeInput

@@ -5,9 +5,9 @@ import pytest
 
 from tilewright.simulator.compile.fabric.network import INPUT, OUTPUT, ROUTER
 from tilewright.simulator.examples.known_costs import chain_reduce
-from tilewright.simulator.fast.fifo_lines import line_ends, lines_of
 from tilewright.simulator.fast.independent_parts import Division
 from tilewright.simulator.fast.no_certificate import NotCovered
+from tilewright.simulator.fast.units.fifo_lines import line_ends, lines_of
 from tilewright.simulator.profiles.profile import load_profile
 from tilewright.simulator.run.machine import Machine
 

@@ -4,8 +4,8 @@ import numpy as np
 
 from tilewright.simulator.examples.known_costs import chain_reduce, relay
 from tilewright.simulator.fast.fast_machine import FastMachine
-from tilewright.simulator.fast.final_tables import element_cycles
 from tilewright.simulator.fast.partition_solve import solve_parts
+from tilewright.simulator.fast.values.final_tables import element_cycles
 from tilewright.simulator.profiles.profile import load_profile
 from tilewright.simulator.run.machine import Machine
 from tilewright.simulator.run.trace import BUSY, IDLE, WAIT_INPUT, WAIT_OUTPUT

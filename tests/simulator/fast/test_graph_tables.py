@@ -1,10 +1,10 @@
 """The unit graph of a chain of three elements, table by table, by hand."""
 
 from tilewright.simulator.examples.known_costs import chain_reduce
-from tilewright.simulator.fast import graph as at
-from tilewright.simulator.fast.graph_tables import build_graph
 from tilewright.simulator.fast.independent_parts import Division
 from tilewright.simulator.fast.partition_solve import scripts_of
+from tilewright.simulator.fast.units import graph as at
+from tilewright.simulator.fast.units.graph_tables import build_graph
 from tilewright.simulator.profiles.profile import load_profile
 from tilewright.simulator.run.machine import Machine
 

@@ -4,7 +4,7 @@ import pytest
 
 from tilewright.simulator.build.program_builder import ProgramBuilder
 from tilewright.simulator.compile import columns as at
-from tilewright.simulator.fast.memory_work import (
+from tilewright.simulator.fast.walk.memory_work import (
     OperandReach,
     busy_cycles,
     have_common_word,
@@ -12,7 +12,7 @@ from tilewright.simulator.fast.memory_work import (
     map_work,
     reaches_of,
 )
-from tilewright.simulator.fast.plain_code import CodeWords, code_of_block
+from tilewright.simulator.fast.walk.plain_code import CodeWords, code_of_block
 from tilewright.simulator.isa.dsd import Ref
 from tilewright.simulator.isa.index_expression import variable
 from tilewright.simulator.profiles.profile import load_profile

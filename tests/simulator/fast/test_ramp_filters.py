@@ -9,7 +9,7 @@ from engines import filtered_pipeline
 from tilewright.simulator.build.program_builder import ProgramBuilder
 from tilewright.simulator.fast.fast_machine import FastMachine
 from tilewright.simulator.fast.independent_parts import Division
-from tilewright.simulator.fast.ramp_filters import (
+from tilewright.simulator.fast.units.ramp_filters import (
     RampFilters,
     filters_of,
     kept_before,

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tilewright.simulator.fast.segments import (
+from tilewright.simulator.fast.times.segments import (
     ALIKE,
     FULL,
     SegmentCounts,

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from tilewright.simulator.examples.known_costs import chain_reduce
-from tilewright.simulator.fast import graph as at
 from tilewright.simulator.fast.fast_entries import expand, gather
-from tilewright.simulator.fast.graph import SOLVED, X_EVALUATIONS, X_OUTCOME, WordSpan
 from tilewright.simulator.fast.partition_solve import solve_parts
-from tilewright.simulator.fast.segments import NEVER
-from tilewright.simulator.fast.timed_program import TimedProgram
+from tilewright.simulator.fast.times.segments import NEVER
+from tilewright.simulator.fast.times.timed_program import TimedProgram
+from tilewright.simulator.fast.units import graph as at
+from tilewright.simulator.fast.units.graph import SOLVED, X_EVALUATIONS, X_OUTCOME, WordSpan
 from tilewright.simulator.profiles.profile import load_profile
 from tilewright.simulator.run.machine import Machine
 

@@ -4,14 +4,14 @@ import numpy as np
 
 from tilewright.simulator.examples.known_costs import chain_reduce
 from tilewright.simulator.fast.fast_entries import count_marks, output_waits
-from tilewright.simulator.fast.final_tables import (
+from tilewright.simulator.fast.partition_solve import solve_parts
+from tilewright.simulator.fast.times.timed_program import TimedProgram
+from tilewright.simulator.fast.values.final_tables import (
     MARK_BUSY,
     MARK_INPUT,
     MARK_OUTPUT,
     MarkCounts,
 )
-from tilewright.simulator.fast.partition_solve import solve_parts
-from tilewright.simulator.fast.timed_program import TimedProgram
 from tilewright.simulator.profiles.profile import load_profile
 from tilewright.simulator.run.machine import Machine
 

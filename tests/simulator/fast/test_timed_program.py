@@ -11,7 +11,7 @@ import pytest
 from tilewright.simulator.examples.gemv import gemv_like
 from tilewright.simulator.examples.known_costs import chain_reduce
 from tilewright.simulator.fast.partition_solve import solve_parts
-from tilewright.simulator.fast.timed_program import (
+from tilewright.simulator.fast.times.timed_program import (
     TimedProgram,
     arrivals,
     end_cycle,

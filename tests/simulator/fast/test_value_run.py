@@ -7,7 +7,7 @@ from tilewright.simulator.examples.known_costs import chain_reduce, relay, two_p
 from tilewright.simulator.fast.fast_entries import run_values
 from tilewright.simulator.fast.no_certificate import NotCovered
 from tilewright.simulator.fast.partition_solve import solve_parts
-from tilewright.simulator.fast.value_state import (
+from tilewright.simulator.fast.values.value_state import (
     S_BASE,
     S_SENT,
     S_TAKEN,

@@ -15,8 +15,8 @@ from tilewright.mapper.grid.reading.mapping_reading import space_time
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.simulator.fast.no_certificate import NotCovered
-from tilewright.simulator.fast.plain_code import code_of_block
-from tilewright.simulator.fast.walker import MOST_INSTRUCTIONS, ScriptWalker
+from tilewright.simulator.fast.walk.plain_code import code_of_block
+from tilewright.simulator.fast.walk.walker import MOST_INSTRUCTIONS, ScriptWalker
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.lowering.plan import plan_of, program_of
 from tilewright.simulator.profiles.profile import load_profile

@@ -9,8 +9,8 @@ from tilewright.simulator.build.code_builder import CodeBuilder
 from tilewright.simulator.build.program_builder import ProgramBuilder
 from tilewright.simulator.compile.table_blocks import CodeBlock
 from tilewright.simulator.fast.no_certificate import NotCovered, TooManySteps
-from tilewright.simulator.fast.plain_code import code_of_block
-from tilewright.simulator.fast.script import (
+from tilewright.simulator.fast.walk.plain_code import code_of_block
+from tilewright.simulator.fast.walk.script import (
     ADVANCE,
     AFTER,
     COMPLETE,
@@ -20,7 +20,7 @@ from tilewright.simulator.fast.script import (
     MainThreadWalk,
     script_from,
 )
-from tilewright.simulator.fast.walker import MOST_INSTRUCTIONS, ScriptWalker
+from tilewright.simulator.fast.walk.walker import MOST_INSTRUCTIONS, ScriptWalker
 from tilewright.simulator.profiles.profile import load_profile
 from tilewright.simulator.program.routes import Area, EdgeOutput
 from tilewright.simulator.run.machine import Machine

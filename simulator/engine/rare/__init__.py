@@ -1,0 +1,1 @@
+"""What few programs need: kernels that are called by address."""

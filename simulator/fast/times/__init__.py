@@ -1,0 +1,1 @@
+"""The times of all units: least solutions, as affine segments."""

@@ -1,0 +1,1 @@
+"""A program as units, with the channels between them."""

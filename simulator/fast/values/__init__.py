@@ -1,0 +1,1 @@
+"""Values, counts and states of a run whose times are known."""

@@ -1,0 +1,1 @@
+"""What each element of a code does, in order, without times."""
