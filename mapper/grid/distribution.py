@@ -46,24 +46,40 @@ class Distribution:
         return tuple(np.unique(parts[:, rank]) for rank in range(parts.shape[1]))
 
     @cached_property
+    def number(self) -> Integers:
+        """A number of each element's part: (rows, columns), the same for equal parts.
+
+        They are below the product of the numbers of first positions of all ranks; -1 without one.
+        """
+        number = np.zeros(self.has.shape, dtype=np.int64)
+        for rank, starts in enumerate(self.starts):
+            number = number * len(starts) + np.searchsorted(starts, self.first[:, :, rank])
+        return np.where(self.has, number, -1)
+
+    @cached_property
+    def holders(self) -> Integers:
+        """Number of elements that have each element's part: (rows, columns), 1 without one."""
+        counts = np.bincount(self.number[self.has], minlength=1)
+        return np.where(self.has, counts[self.number.clip(min=0)], 1)
+
+    @cached_property
     def parts(self) -> int:
         """Number of different parts; elements with the same first positions have the same part."""
-        number = np.zeros(int(self.has.sum()), dtype=np.int64)
-        for rank, starts in enumerate(self.starts):
-            number = number * len(starts) + np.searchsorted(starts, self.first[self.has][:, rank])
-        return len(np.unique(number))
+        return len(np.unique(self.number[self.has]))
+
+    @cached_property
+    def is_full(self) -> bool:
+        """Whether each combination of a first position of every rank is the start of some part."""
+        return self.parts == prod(map(len, self.starts))
 
     @cached_property
     def is_disjoint(self) -> bool:
-        """Whether no two different parts overlap, and their first positions form a full grid.
-
-        Full: each combination of a first position of every rank is the start of some part.
-        """
+        """Whether no two different parts overlap, and their first positions form a full grid."""
         spaced = all(
             (np.diff(starts) >= extent).all()
             for starts, extent in zip(self.starts, self.extents, strict=True)
         )
-        return spaced and self.parts == prod(map(len, self.starts))
+        return spaced and self.is_full
 
     def serves(self, needed: Distribution) -> bool:
         """Tell whether every element that needs a part has exactly that part already.

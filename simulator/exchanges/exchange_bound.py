@@ -78,8 +78,9 @@ def least_exchange_cycles(traffic: LeastTraffic, profile: Profile) -> float:
     """
     load = profile.descriptor_load_cycles + profile.descriptor_use_cycles
     pace = float(profile.cycles_per_wavelet)
-    words = (traffic.received + traffic.sent) * pace
-    issued = float((words + load * (traffic.flows + traffic.copies)).max())
+    receives = traffic.received * pace + load * (traffic.flows + traffic.copies)
+    sends = traffic.sent * pace + load * traffic.sends
+    issued = max(float(receives.max()), float((traffic.mean(receives) + sends).max()))
     if not traffic.received.any():
         return issued
     behind = (

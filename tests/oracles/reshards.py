@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -64,9 +64,21 @@ def drawn_reshard(seed: int) -> tuple[Reshard, np.random.Generator]:
         needed_grid = held_grid
     shape = tuple(rng.integers(1, 9, rng.integers(1, 4)).tolist())
     held = drawn_distribution(rng, shape, held_grid, halo=False)
-    result = reshard("T", held, drawn_distribution(rng, shape, needed_grid, halo=True))
+    needed = drawn_distribution(rng, shape, needed_grid, halo=True)
+    if rng.random() < 0.3:
+        held = replace(held, has=drawn_holders(rng, held))
+    result = reshard("T", held, needed)
     assert result is not None
     return result, rng
+
+
+def drawn_holders(rng: np.random.Generator, place: Distribution) -> np.ndarray:
+    """Some of the elements with each part, at least one of them."""
+    some = rng.random(place.has.shape) < 0.3
+    for number in range(place.parts):
+        holders = np.argwhere(place.number == number)
+        some[tuple(holders[rng.integers(len(holders))])] = True
+    return some
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from math import prod
 
 import numpy as np
 import numpy.typing as npt
@@ -17,20 +16,32 @@ from tilewright.mapper.grid.distribution import Distribution
 from tilewright.mapper.grid.host_streams import Integers
 
 Mask = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.floating]
 
 
 @dataclass(frozen=True, eq=False)
 class LeastTraffic:
     """Lower bounds for each element: arrays (rows, columns).
 
-    `received`, `sent`: words; `flows`: number of flows that it sends or receives; `copies`: whether
-    it holds some of the part that it needs.
+    `received`: words; `flows`: number of flows that it receives; `copies`: whether it holds some of
+    the part that it needs. `sent`, `sends`: words that elements with the same part as this one send
+    together, and the number of their flows, divided by the number of these elements. `held`: where
+    the parts are.
     """
 
+    held: Distribution
     received: Integers
-    sent: Integers
     flows: Integers
     copies: Mask
+    sent: Floats
+    sends: Floats
+
+    def mean(self, values: Floats) -> Floats:
+        """Return the mean of what is known of each element over all those with its part.
+
+        values: (rows, columns). The result has the rows and columns of `held`.
+        """
+        return _mean(self.held, values)
 
 
 def least_traffic(held: Distribution, needed: Distribution) -> LeastTraffic:
@@ -40,13 +51,62 @@ def least_traffic(held: Distribution, needed: Distribution) -> LeastTraffic:
     kept = _own(lacking, wanted)
     received = lacking.values - kept
     flows = np.where(received > 0, _pieces(lacking, held) - (kept > 0), 0)
-    sent = np.zeros_like(received)
-    if needed.is_disjoint and held.is_disjoint and held.has.sum() == held.parts:
-        pieces = _pieces(wanted, needed) - (kept > 0)
-        flows = flows + np.where(wanted.values > 0, pieces.clip(min=0), 0)
-        if _covers(needed, held.shape):
-            sent = wanted.values - kept
-    return LeastTraffic(received, sent, flows, kept > 0)
+    sent = sends = np.zeros(held.has.shape)
+    if held.is_disjoint and needed.is_full:
+        words, pieces = _sent(held, needed)
+        own = held.holders * _mean(held, kept * 1.0), held.holders * _mean(held, (kept > 0) * 1.0)
+        sent = (words - own[0]).clip(min=0) / held.holders
+        sends = (pieces - own[1]).clip(min=0) / held.holders
+    return LeastTraffic(held, received, flows, kept > 0, sent, sends)
+
+
+def _mean(held: Distribution, values: Floats) -> Floats:
+    rows, columns = held.has.shape
+    inside = values[:rows, :columns]
+    if held.holders.max() == 1:
+        return inside
+    number = held.number.clip(min=0)
+    sums = np.bincount(number[held.has], weights=inside[held.has])
+    return np.where(held.has, sums[number] / held.holders, inside)
+
+
+def _sent(held: Distribution, needed: Distribution) -> tuple[Integers, Integers]:
+    """Return how many words of each element's part are needed, and in how many different pieces.
+
+    A word counts once for each different piece; a piece for all elements that need it, this one
+    included. (rows, columns) each.
+    """
+    words, pieces = (held.has.astype(np.int64) for _ in range(2))
+    for rank, starts in enumerate(held.starts):
+        size = None if held.shape is None else held.shape[rank]
+        extents = held.extents[rank], needed.extents[rank]
+        sums = _rank_pieces(_key(starts), _key(needed.starts[rank]), extents, size)
+        place = np.searchsorted(starts, held.first[:, :, rank]).clip(max=len(starts) - 1)
+        words, pieces = words * sums[0][place], pieces * sums[1][place]
+    return words, pieces
+
+
+def _key(starts: Integers) -> tuple[int, ...]:
+    return tuple(starts.tolist())
+
+
+@lru_cache(maxsize=1 << 14)
+def _rank_pieces(
+    held: tuple[int, ...], needed: tuple[int, ...], extents: tuple[int, int], size: int | None
+) -> tuple[Integers, Integers]:
+    """Return for each part of one rank the positions of its pieces, and the number of pieces.
+
+    held, needed: first positions, rising; extents: of the parts that are held and needed; size: of
+    the tensor, None for any. Equal pieces count once; they stand side by side.
+    """
+    first, wanted = np.array(held)[:, None], np.array(needed)[None, :]
+    low = np.maximum(np.maximum(first, wanted), 0)
+    high = np.minimum(first + extents[0], wanted + extents[1])
+    high = high if size is None else np.minimum(high, size)
+    is_new = np.ones_like(low, dtype=bool)
+    is_new[:, 1:] = (np.diff(low, axis=1) > 0) | (np.diff(high, axis=1) > 0)
+    counts = is_new & (high > low)
+    return ((high - low) * counts).sum(axis=1), counts.sum(axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,15 +164,3 @@ def _pieces(boxes: _Boxes, place: Distribution) -> Integers:
             starts, low - place.extents[rank], side="right"
         )
     return pieces
-
-
-@lru_cache(maxsize=1 << 10)
-def _covers(needed: Distribution, shape: tuple[int, ...] | None) -> bool:
-    """Tell whether every value of a tensor of that shape is in a part that some element needs.
-
-    `needed` must be disjoint. False for a shape that is not known.
-    """
-    return shape is not None and all(
-        starts[0] <= 0 and starts[-1] + extent >= size and prod([*(np.diff(starts) == extent)])
-        for starts, extent, size in zip(needed.starts, needed.extents, shape, strict=True)
-    )
