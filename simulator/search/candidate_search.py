@@ -29,6 +29,8 @@ MOST_WAITING: Final = 4
 """Candidates that cannot be timed before the first of them runs, while there is no answer yet."""
 MOST_FIRST: Final = 4
 """Families among whose candidates the first one to run is chosen."""
+MOST_REFINED: Final = 8
+"""Entries that are refined at a time, before the search asks whether others come first now."""
 NEAR: Final = 1.25
 """Their bounds are at most so many times the least one."""
 ROUNDING: Final = 1 + 1e-9
@@ -179,6 +181,20 @@ class CandidateSearch:
         least = min((entry.bounds[0] for entry in choices), default=inf)
         hops = {e.order: self.candidates.hops(e.choice) for e in choices if e.choice is not None}
         return sorted(choices, key=lambda e: (e.bounds[0] > NEAR * least, hops[e.order], e))
+
+    def refine(self) -> bool:
+        """Raise the bound by that of a plan, without a run; return False if nothing is left to do.
+
+        A few entries of the heap that come first are replaced by what refines them, until the first
+        one is a candidate with the bound of its plan.
+        """
+        refined = 0
+        while refined < MOST_REFINED and not self.is_closed and not self.runs.is_over:
+            if not self.heap or self.heap.least[0] >= self.value or self.heap.entries[0].is_settled:
+                break
+            self.heap.push(self._refined(self.heap.pop()))
+            refined += 1
+        return refined > 0
 
     def step(self) -> bool:
         """Look at the candidate with the least bound; return False if none is left to look at.

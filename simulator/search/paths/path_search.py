@@ -17,8 +17,6 @@ from tilewright.simulator.search.cascade_search import Cascade
 from tilewright.simulator.search.paths.path_graph import OptionPath, PathQuestion, PathsLeft
 
 Progress = Callable[[int, float, float], None]
-MOST_FOUND = 4
-"""How often a path is looked for again once its exchanges have closer bounds, in one round."""
 PATHS_SHARE = 0.5
 """Share of the time that is left in which the least path is looked for, in one round."""
 FIRST_SHARE = 0.75
@@ -84,6 +82,13 @@ class _LeastPath(NamedTuple):
     def is_left(self) -> bool:
         """Whether there may be such a path, but time was over before it was found."""
         return self.path is None and self.bound < inf
+
+
+def _is_refined(path: OptionPath) -> bool:
+    """Bound a path closer by plans of its candidates and exchanges; return whether that was new."""
+    are_new = [move.find() for move in path.moves]
+    are_new += [search.refine() for search in path.searches]
+    return any(are_new)
 
 
 class _PathWalk:
@@ -155,18 +160,14 @@ class _PathWalk:
     def _least(self, limit: float, budget: Budget, *, reshards: bool) -> _LeastPath:
         """Return the path with the least bound below a limit.
 
-        The exchanges of this path are found, which may raise its bound; then the least path is
-        looked for again, a limited number of times. When the time of the budget is over, it is not
-        known.
+        What its candidates and exchanges cost is bounded closer, without runs; then the least path
+        is looked for again, until nothing is left to do or the time of the budget is over.
         """
         question = PathQuestion("bound", reshards, limit, is_over=lambda: budget.is_late)
         try:
-            for _ in range(MOST_FOUND):
-                path = self.cascade.best_path(question)
-                are_new = [move.find() for move in path.moves] if path is not None else []
-                if not any(are_new):
-                    return _LeastPath(path, inf if path is None else path.value)
             path = self.cascade.best_path(question)
+            while path is not None and _is_refined(path) and not budget.is_late:
+                path = self.cascade.best_path(question)
         except PathsLeft as left:
             return _LeastPath(None, left.bound)
         return _LeastPath(path, inf if path is None else path.value)
