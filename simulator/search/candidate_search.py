@@ -29,7 +29,7 @@ MOST_WAITING: Final = 4
 """Candidates that cannot be timed before the first of them runs, while there is no answer yet."""
 MOST_FIRST: Final = 4
 """Families among whose candidates the first one to run is chosen."""
-MOST_REFINED: Final = 8
+MOST_REFINED: Final = 32
 """Entries that are refined at a time, before the search asks whether others come first now."""
 NEAR: Final = 1.25
 """Their bounds are at most so many times the least one."""

@@ -32,6 +32,7 @@ from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.lowering.addresses import PERIOD_WORDS, LeftTensors
 from tilewright.simulator.search.candidate_search import CandidateSearch
 from tilewright.simulator.search.candidates.candidates import Candidates
+from tilewright.simulator.search.paths.move_costs import MoveCosts
 from tilewright.simulator.search.paths.option import Option
 from tilewright.simulator.search.paths.path_graph import (
     Contents,
@@ -41,7 +42,7 @@ from tilewright.simulator.search.paths.path_graph import (
     PathGraph,
     PathQuestion,
 )
-from tilewright.simulator.search.paths.path_rests import PathRests
+from tilewright.simulator.search.paths.path_rests import PathRests, places_of
 from tilewright.simulator.search.persistent_space import NOT_SHARED, PersistentSpace
 
 _NOTHING: frozenset[str] = frozenset()
@@ -91,6 +92,7 @@ class Cascade:
             self._add_options(number, others, exchanges or UNLIMITED)
         self._by_reads = [_by_reads(options) for options in self.options]
         self.space = self._persistent_space()
+        self.moves = MoveCosts[Option](self._move, places_of(self.options, self._last))
         self._graph = PathGraph(len(self.options), self._steps, self.space.starts)
 
     def _persistent_space(self) -> PersistentSpace:
@@ -217,7 +219,7 @@ class Cascade:
         Values are those of the candidates found so far. Raises PathsLeft if the question's time is
         over before, or there are too many paths.
         """
-        rests = PathRests(self.options, self._inputs, self._written, self._move, question)
+        rests = PathRests(self.options, self._inputs, self._written, self.moves, question)
         return self._graph.best_path(question, rests.of)
 
     @property

@@ -9,7 +9,7 @@ remains is a lower bound, and no step makes it less by more than the step costs
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain, pairwise
 from math import inf, prod
 from typing import Generic, Protocol, TypeVar
@@ -17,8 +17,8 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.simulator.exchanges.exchange_move import Move
 from tilewright.simulator.search.paths.cost_tables import MOST_COSTS, CostTable, eliminated
+from tilewright.simulator.search.paths.move_costs import MoveCosts
 from tilewright.simulator.search.paths.path_graph import Contents, Held, PathQuestion
 
 _Floats = npt.NDArray[np.float64]
@@ -58,8 +58,7 @@ class PathRests(Generic[_Option]):
     """The bounds of one search of paths.
 
     `options`, `inputs`: by Einsum, its options and the tensors that it reads; `written`: by Einsum
-    the intermediates that are computed when it has run. `move`: of a tensor, from a distribution to
-    another one, which an option reads.
+    the intermediates that are computed when it has run. `costs`: of moves of these.
     """
 
     def __init__(
@@ -67,15 +66,17 @@ class PathRests(Generic[_Option]):
         options: Sequence[Sequence[_Option]],
         inputs: Sequence[Names],
         written: Sequence[Names],
-        move: Callable[[str, int, int, _Option], Move],
+        costs: MoveCosts[_Option],
         question: PathQuestion,
     ) -> None:
         self._options, self._inputs = options, inputs
-        self._move, self._question = move, question
+        self._moves, self._question = costs, question
         self._outputs = [sorted(now - before) for before, now in pairwise([Names(), *written])]
         self._numbers = {name: n for n, name in enumerate(chain.from_iterable(self._outputs))}
-        self._places = _places(options, self._numbers)
-        self._moved: dict[tuple[str, int], _Floats] = {}
+        self._places = {
+            name: {distribution: place for place, distribution in enumerate(costs.places[name], 1)}
+            for name in self._numbers
+        }
         self._left: list[list[CostTable]] = [[] for _ in (*options, None)]
         for number in reversed(range(len(options))):
             self._left[number] = self._tables(number)
@@ -131,41 +132,26 @@ class PathRests(Generic[_Option]):
         for name in names:
             if name in reads:
                 where.append(slice(1, None))
-                total = total[..., None] + self._moves(name, reads[name], option)
+                total = total[..., None] + self._moves.to(name, reads[name], option, self._question)
             else:
                 place = writes.get(name)
                 where.append(OUTSIDE if place is None else self._places[name][place])
         for name in reads.keys() - set(names):
-            total = total + self._moves(name, reads[name], option).min(initial=inf)
+            total = total + self._moves.to(name, reads[name], option, self._question).min(
+                initial=inf
+            )
         return tuple(where), total
-
-    def _moves(self, name: str, needed: int, option: _Option) -> _Floats:
-        """Return what it costs to bring a tensor from each of its distributions to one needed."""
-        key = name, needed
-        if key not in self._moved:
-            held = self._places[name]
-            moves = (self._move(name, place, needed, option) for place in held)
-            self._moved[key] = np.array([self._cost_of(move) for move in moves])
-        return self._moved[key]
-
-    def _cost_of(self, move: Move) -> float:
-        if move.is_there:
-            return 0.0
-        if move.is_reshard and not self._question.reshards:
-            return inf
-        return float(move.bound if self._question.which == "bound" else move.value)
 
     def _cost(self, option: _Option) -> float:
         return option.bound if self._question.which == "bound" else option.least_value
 
 
-def _places(
+def places_of(
     options: Sequence[Sequence[RestOption]], names: Iterable[str]
-) -> dict[str, dict[int, int]]:
-    """Return by tensor the places of the distributions in which an option leaves it, from 1 on."""
-    places: dict[str, dict[int, int]] = {name: {} for name in names}
-    for of_einsum in options:
-        for option in of_einsum:
-            for name, distribution in option.writes:
-                places[name].setdefault(distribution, len(places[name]) + 1)
-    return places
+) -> dict[str, list[int]]:
+    """Return by tensor the distributions in which an option leaves it in the elements."""
+    places: dict[str, dict[int, None]] = {name: {} for name in names}
+    for option in chain.from_iterable(options):
+        for name, distribution in option.writes:
+            places[name].setdefault(distribution)
+    return {name: list(numbers) for name, numbers in places.items()}

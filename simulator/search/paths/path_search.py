@@ -6,7 +6,7 @@ and ends when no path may be better than the best (theory/grid.md §8).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from typing import NamedTuple
@@ -17,9 +17,11 @@ from tilewright.simulator.search.cascade_search import Cascade
 from tilewright.simulator.search.paths.path_graph import OptionPath, PathQuestion, PathsLeft
 
 Progress = Callable[[int, float, float], None]
+MOST_REFINED = 16
+"""How often a path is looked for again once its costs are bounded closer, in one round."""
 PATHS_SHARE = 0.5
 """Share of the time that is left in which the least path is looked for, in one round."""
-FIRST_SHARE = 0.75
+FIRST_SHARE = 0.25
 """Share of a limit for paths without reshards, of which there are fewer: for an early answer."""
 ALL = 1 << 60
 """More words than any element has."""
@@ -72,11 +74,24 @@ class _LeastPath(NamedTuple):
     """What is known of the path with the least bound below a limit.
 
     `path`: None if there is none, or if it is not known as time was over. `bound`: no such path
-    goes below it, inf if there is none.
+    goes below it, inf if there is none. `seen`: paths that came first before they were bounded
+    closer.
     """
 
     path: OptionPath | None
     bound: float
+    seen: Sequence[OptionPath] = ()
+
+    @property
+    def next(self) -> OptionPath | None:
+        """The path to go on with: one that is bounded closely, for it may be the best one.
+
+        The least path of all is one only if nothing was left to bound closer.
+        """
+        if self.path is None or len(self.seen) < MOST_REFINED:
+            return self.path
+        open_paths = [path for path in self.seen if not _is_known(path)]
+        return min(open_paths, key=_sum_of_bounds, default=self.path)
 
     @property
     def is_left(self) -> bool:
@@ -84,11 +99,16 @@ class _LeastPath(NamedTuple):
         return self.path is None and self.bound < inf
 
 
-def _is_refined(path: OptionPath) -> bool:
-    """Bound a path closer by plans of its candidates and exchanges; return whether that was new."""
-    are_new = [move.find() for move in path.moves]
-    are_new += [search.refine() for search in path.searches]
-    return any(are_new)
+def _is_known(path: OptionPath) -> bool:
+    """Return whether the value of a path is known, or none of its parts can be run."""
+    searches = all(search.is_closed or search.bound == inf for search in path.searches)
+    return searches and all(move.is_executed for move in path.moves)
+
+
+def _sum_of_bounds(path: OptionPath) -> float:
+    """Return what a path costs at least, by what is known now."""
+    bounds = [search.bound for search in path.searches]
+    return sum(bounds) + sum(move.bound for move in path.moves)
 
 
 class _PathWalk:
@@ -125,7 +145,7 @@ class _PathWalk:
             left = self._left(best, limits)
             least = self._least(value, left.budget.share(PATHS_SHARE), reshards=reshards)
             self._note(value, least, reshards=reshards)
-            path = least.path
+            path = least.next
             if path is None and least.is_left:
                 path = self._other(best, reshards=reshards)
             if path is None or self._is_over(left):
@@ -161,16 +181,24 @@ class _PathWalk:
         """Return the path with the least bound below a limit.
 
         What its candidates and exchanges cost is bounded closer, without runs; then the least path
-        is looked for again, until nothing is left to do or the time of the budget is over.
+        is looked for again, a limited number of times. When the time of the budget is over, it is
+        not known.
         """
         question = PathQuestion("bound", reshards, limit, is_over=lambda: budget.is_late)
+        seen: list[OptionPath] = []
         try:
             path = self.cascade.best_path(question)
-            while path is not None and _is_refined(path) and not budget.is_late:
+            while path is not None and len(seen) < MOST_REFINED and self._refine(path):
+                seen.append(path)
                 path = self.cascade.best_path(question)
         except PathsLeft as left:
-            return _LeastPath(None, left.bound)
-        return _LeastPath(path, inf if path is None else path.value)
+            return _LeastPath(None, left.bound, seen)
+        return _LeastPath(path, inf if path is None else path.value, seen)
+
+    def _refine(self, path: OptionPath) -> bool:
+        """Bound closer what a path costs, by plans, without runs; return whether that was new."""
+        are_new = [search.refine() for search in path.searches]
+        return self.cascade.moves.find(path.moves) or any(are_new)
 
     def _execute(self, path: OptionPath, budget: Budget) -> bool:
         """Execute a candidate of each option of a path, and its exchanges; return if any ran."""
@@ -181,7 +209,7 @@ class _PathWalk:
                 self.executed += search.start()
             else:
                 self.executed += not search.is_closed and search.step()
-        self.executed += sum(move.execute() for move in path.moves)
+        self.executed += self.cascade.moves.execute(path.moves)
         return self.executed > before
 
     def _seconds_on_numbers(self, path: OptionPath) -> float:

@@ -22,7 +22,7 @@ def cascade(name: str) -> Cascade:
 
 
 def rests_of(paths: Cascade, question: PathQuestion) -> PathRests:
-    return PathRests(paths.options, paths._inputs, paths._written, paths._move, question)
+    return PathRests(paths.options, paths._inputs, paths._written, paths.moves, question)
 
 
 @pytest.mark.parametrize("most", [4, 60, path_rests.MOST_COSTS])
