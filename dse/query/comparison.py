@@ -199,7 +199,7 @@ def _waterfall(changes: list[Change]) -> list[str]:
     if rest:
         total = _signed(sum(change.difference for change in rest), rest[0].metric)
         rows.append([f"  {some(len(rest), 'smaller change')}", total, "", ""])
-    return text_table(rows, "<><<")
+    return text_table([[""] * 4, *rows], "<><<")[1:]  # without a head
 
 
 def _signed(difference: float, metric: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,15 +31,18 @@ def front_study(directory: Path, study: Path | None = None) -> StudySpec:
         check_copies(run.directory)
     source = study or directory / SPEC
     data: Any = load_document(source).data
-    reference = data.get("baselines", [])[:1]
-    points = [dict(each.get("values", {})) for each in reference]
-    designs = [
+    data["baselines"] = data.get("baselines", [])[:1]
+    reference = [dict(baseline.point) for baseline in _study(source, data).baselines]
+    data["baselines"] += [
         {"name": f"trial {trial.number}", "values": dict(trial.point)}
         for trial in front
-        if dict(trial.point) not in points
+        if dict(trial.point) not in reference
     ]
-    data["baselines"] = [*reference, *designs]
     count = len(data["baselines"])
     data["search"] = {"sampler": "grid", "trials": count, "batch": min(count, 32)}
+    return _study(source, data)
+
+
+def _study(source: Path, data: Mapping[str, Any]) -> StudySpec:
     document = load_document(source, text=spec_text(data))
     return StudyReader(document, source.resolve().parent, resolved=True).read({}, {})

@@ -101,6 +101,14 @@ def check_names(text: str, names: Iterable[str], where: Where | None = None) -> 
     free = compile_expression(text, where).free
     known_names = sorted(names)
     for name in sorted(free):
+        if name == BASE and name not in known_names:
+            raise SpecError(
+                f"{BASE} has the metrics of the first baseline, and the study has none",
+                where=where,
+                value=text,
+                instead="baselines: [{name: today, values: {KNOB: VALUE, …}}] in the study, or a"
+                " number",
+            )
         if name not in known_names:
             raise SpecError(
                 f"there is no metric {name}",

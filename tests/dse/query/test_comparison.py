@@ -8,7 +8,12 @@ import pytest
 
 from tilewright.dse import open_run
 from tilewright.dse.command.shipped import find_study
-from tilewright.dse.query.comparison import compare_runs, diff_trials
+from tilewright.dse.query.comparison import (
+    Change,
+    DesignDifference,
+    compare_runs,
+    diff_trials,
+)
 from tilewright.dse.run.runner import Execution, start_study
 from tilewright.dse.store.safe_files import RunError
 from tilewright.dse.study.study_loading import load_study
@@ -26,6 +31,12 @@ def test_the_parts_add_up_to_the_difference(finished):
         assert sum(moved) == pytest.approx(change)
     assert any(part.part.startswith("Main: read") for part in found.traffic)
     assert "energy by tensor and memory" in found.text()
+
+
+def test_a_cost_of_which_one_part_changes_has_its_waterfall():
+    change = Change("area", "Buffer", 2e-6, 1e-6)
+    lines = DesignDifference((1, 2), {}, {}, (change,), ()).text().splitlines()
+    assert lines[-2:] == ["area by component:", "  Buffer  −1 mm²  2 mm² → 1 mm²  " + "█" * 16]
 
 
 def test_without_a_breakdown_the_other_metrics_say_why(tmp_path):

@@ -42,6 +42,7 @@ def test_a_limit_says_by_how_much_it_is_exceeded(text, excess):
         ("log(0)", "of no metric"),
         ("1 <= 2", "of no metric"),
         ("energy <= watts", "no metric watts"),
+        ("energy <= 1.2 * base.energy", "the study has none"),
         ("0 * energy", "cancels out"),
         ("energy * latency / (latency * energy) + 2", "cancels out"),
         ("energy**0", "cancels out"),
