@@ -232,17 +232,22 @@ class _Search:
         asked = [asking_for_bounds(point) for point in points.values()]
         answers = self._pool.evaluate(asked, lambda *_: None)
         bounds = {k: a for k, a in zip(points, answers, strict=True) if a.outcome.metrics}
-        may_be_left_out = bounds.keys() - {self._setting.key_of(b.point) for b in spec.baselines}
-        beaten = {
-            key: replace(bound, outcome=replace(bound.outcome, status="excluded", reason=EXCLUDED))
-            for key, bound in bounds.items()
-            if key in may_be_left_out and is_beaten(bound.outcome.metrics, trials, spec.objectives)
-        }
+        beaten = self._beaten(bounds, trials)
         evaluated = self._evaluated(
             {key: point for key, point in points.items() if key not in beaten}
         )
         return beaten | {
             k: _with_bounds(attempt, bounds.get(k)) for k, attempt in evaluated.items()
+        }
+
+    def _beaten(self, bounds: Mapping[str, Attempt], trials: Sequence[Trial]) -> dict[str, Attempt]:
+        """Return by key, as excluded, the designs whose bounds one of the `trials` beats."""
+        spec = self._setting.spec
+        may_be_left_out = bounds.keys() - {self._setting.key_of(b.point) for b in spec.baselines}
+        return {
+            key: replace(bound, outcome=replace(bound.outcome, status="excluded", reason=EXCLUDED))
+            for key, bound in bounds.items()
+            if key in may_be_left_out and is_beaten(bound.outcome.metrics, trials, spec.objectives)
         }
 
     def _evaluated(self, points: Mapping[str, Point]) -> dict[str, Attempt]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,7 @@ from tilewright.dse.study.study_file import (
     ArchFile,
     ConstraintItem,
     InputFile,
+    ObjectiveItem,
     StudyFile,
 )
 
@@ -351,21 +352,10 @@ class StudyReader:
             raise SpecError(
                 f"the {file.model} model executes nothing", where=place, instead="model: simulated"
             )
-        limits = [
-            name
-            for limit in self._constraints(file, names)
-            for side in (limit.left, limit.right)
-            for name in sorted(check_names(side, names, place))
-            if name not in (*bounded, BASE)
-        ]
-        unbounded = [
-            item.metric
-            for item in file.objectives
-            if item.goal == "maximize"
-            or not is_plain_name(item.metric)
-            or item.metric.rpartition(".")[2] not in bounded
-        ]
-        for name in (*unbounded, *limits):
+        sides = [s for limit in self._constraints(file, names) for s in (limit.left, limit.right)]
+        limited = [name for side in sides for name in sorted(check_names(side, names, place))]
+        unbounded = [item.metric for item in file.objectives if not _is_bounded(item, bounded)]
+        for name in (*unbounded, *(name for name in limited if name not in (*bounded, BASE))):
             raise SpecError(
                 f"a design has no lower bound of {name} before it is executed",
                 where=place,
@@ -397,6 +387,12 @@ class StudyReader:
             self._check_metric(name, list(metrics), "mapper", "front", position)
         with placed(self._where("mapper")):
             checked_settings(options)
+
+
+def _is_bounded(item: ObjectiveItem, bounded: Collection[str]) -> bool:
+    """Tell whether an objective has a lower bound if these metrics have one."""
+    is_metric = item.goal != "maximize" and is_plain_name(item.metric)
+    return is_metric and item.metric.rpartition(".")[2] in bounded
 
 
 def _shortest(number: float) -> str:

@@ -96,22 +96,13 @@ def halo_exchange(tensor: str, held: Distribution, needed: Distribution) -> Halo
     part with the same halo around it everywhere; the part next to it is not in a neighbour; the
     tensor has padding in the elements, whose values are not zeros.
     """
-    if held.has.shape != needed.has.shape or not held.has.all() or held.padded:
+    halo = _halo_around(held, needed)
+    if halo is None:
         return None
-    before = held.first - needed.first
-    if before.size == 0 or (before != before[0, 0]).any():
-        return None
-    low = before[0, 0].tolist()
-    high = [
-        whole - first - part
-        for whole, first, part in zip(needed.extents, low, held.extents, strict=True)
-    ]
-    if min(*low, *high) < 0:
-        return None
-    inner = tuple(zip(low, held.extents, strict=True))
+    inner = tuple((below, part) for (below, _), part in zip(halo, held.extents, strict=True))
     shifts: list[Shift] = []
     box = inner
-    for rank, (below, above) in enumerate(zip(low, high, strict=True)):
+    for rank, (below, above) in enumerate(halo):
         if not below and not above:
             continue
         line = _line_of(held, rank)
@@ -120,6 +111,22 @@ def halo_exchange(tensor: str, held: Distribution, needed: Distribution) -> Halo
         shifts += _shifts(line, box, below, above)
         box = _replaced(box, rank, 0, needed.extents[rank])
     return HaloExchange(tensor, held, needed, inner, tuple(shifts))
+
+
+def _halo_around(held: Distribution, needed: Distribution) -> list[tuple[int, int]] | None:
+    """Return by rank how many positions elements need below and above those that they hold.
+
+    None if not all elements have a part, or these numbers differ between elements or are negative.
+    """
+    if held.has.shape != needed.has.shape or not held.has.all() or held.padded:
+        return None
+    before = held.first - needed.first
+    if before.size == 0 or (before != before[0, 0]).any():
+        return None
+    low = before[0, 0].tolist()
+    sizes = zip(needed.extents, low, held.extents, strict=True)
+    halo = [(below, whole - below - part) for whole, below, part in sizes]
+    return halo if min(map(min, halo)) >= 0 else None
 
 
 @dataclass(frozen=True, eq=False)

@@ -120,15 +120,12 @@ class ClosedFormCounts:
     def _orders_of(self, placement: Placement, template: Template) -> Counter[Gaps]:
         """Return the number of orders of a placement's holders, by number of gaps per variable."""
         memories = {c.name for c in self._problem.components if isinstance(c, Memory)}
-        holders = [h for h in template.holders if not h.backing]
         groups = [
-            [h for h in holders if h.component == name]
+            [h for h in template.holders if not h.backing and h.component == name]
             for name, _ in placement.kept_tensors
             if name in memories
         ]
-        allowed = [
-            tuple(o for o in permutations(group) if order_allowed(o, placement)) for group in groups
-        ]
+        allowed = [_allowed_orders(group, placement) for group in groups]
         key = tuple(allowed)
         if key not in self._memo.orders:
             self._memo.orders[key] = self._counted_orders(allowed)
@@ -218,3 +215,10 @@ def _restricts_loops(rules: PlacementRules, honours_shapes: bool) -> bool:
     restricts = bool(rules.no_refetch_from_above or rules.no_resend_to_below)
     is_free = rules.force_memory_hierarchy_order is False
     return restricts or is_free or bool(honours_shapes and rules.tile_shape)
+
+
+def _allowed_orders(
+    holders: Sequence[Holder], placement: Placement
+) -> tuple[tuple[Holder, ...], ...]:
+    """Return the orders of the holders of one memory that its rules allow."""
+    return tuple(order for order in permutations(holders) if order_allowed(order, placement))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -101,13 +101,17 @@ def _outermost_loops(space: Mapspace, slots: Sequence[Slot]) -> Tiles | None:
     for index, slot in enumerate(slots):
         for name, lanes in lanes_of[index].items():
             tile[name] //= lanes
-        below = {name: prod(lanes.get(name, 1) for lanes in lanes_of[index:]) for name in tile}
-        looped = _looped_first(slot)
-        if any(tile[name] % below[name] for name in looped):
+        below = {name: _lanes_over(name, lanes_of[index:]) for name in _looped_first(slot)}
+        if any(tile[name] % lanes for name, lanes in below.items()):
             return None
-        tile.update((name, below[name]) for name in looped)
+        tile |= below
         tiles.append(tuple(tile.values()))
     return tuple(tiles) if all(extent == 1 for extent in tile.values()) else None
+
+
+def _lanes_over(name: str, lanes_of: Sequence[Mapping[str, int]]) -> int:
+    """Return the lanes over a rank variable in several dimensions together."""
+    return prod(lanes.get(name, 1) for lanes in lanes_of)
 
 
 def _looped_first(slot: Slot) -> Sequence[str]:
