@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -18,6 +19,21 @@ from tilewright.dse.command.design_options import (
 )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MapspaceOptions:
+    """The options of `mapspace` besides architecture and workload.
+
+    `einsum`: the only one to count, None for all; `no_fusion`: tensors that Einsums share are kept
+    in the outermost memory; `settings`: KEY=VALUE; `as_json`: print one JSON document.
+    """
+
+    einsum: str | None
+    no_fusion: bool
+    conventions: str
+    settings: tuple[str, ...]
+    as_json: bool
+
+
 @click.command("mapspace", short_help="Count mappings; say what each constraint takes away.")
 @ARCH_OPTION
 @WORKLOAD_OPTION
@@ -27,15 +43,7 @@ from tilewright.dse.command.design_options import (
 @conventions_option()
 @settings_option()
 @json_option()
-def mapspace_command(  # noqa: PLR0913, PLR0917 (one per option)
-    arch: Names,
-    workload: Names,
-    einsum: str | None,
-    no_fusion: bool,
-    conventions: str,
-    settings: tuple[str, ...],
-    as_json: bool,
-) -> None:
+def mapspace_command(arch: Names, workload: Names, **options: Any) -> None:
     """Count the mappings of each Einsum, without searching them: a dry run of `tilewright map`.
 
     One row per constraint of the architecture, with its place in the file: the size of the mapspace
@@ -51,17 +59,16 @@ def mapspace_command(  # noqa: PLR0913, PLR0917 (one per option)
     from tilewright.mapper.explain.mapspace_report import mapspace_report
     from tilewright.mapper.searches.unfused import shared_tensors
 
-    machine, work = load_both(arch, workload, parse_settings(settings))
-    chosen = [work.einsum(einsum)] if einsum is not None else list(work.einsums)
-    backed = shared_tensors(work) if no_fusion else frozenset()
+    asked = MapspaceOptions(**options)
+    machine, work = load_both(arch, workload, parse_settings(asked.settings))
+    chosen = list(work.einsums) if asked.einsum is None else [work.einsum(asked.einsum)]
+    backed = shared_tensors(work) if asked.no_fusion else frozenset()
     reports = [
-        mapspace_report(
-            machine, work, chosen_einsum.name, conventions, backed & set(chosen_einsum.tensors)
-        )
-        for chosen_einsum in chosen
+        mapspace_report(machine, work, each.name, asked.conventions, backed & set(each.tensors))
+        for each in chosen
     ]
-    if as_json:
-        emit({"conventions": conventions, "einsums": [report.to_dict() for report in reports]})
+    if asked.as_json:
+        emit({"conventions": asked.conventions, "einsums": [each.to_dict() for each in reports]})
     else:
         click.echo("\n\n".join(str(report) for report in reports))
 

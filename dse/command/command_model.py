@@ -39,6 +39,22 @@ def html_option(text: str) -> Callable[[F], F]:
                         metavar="FILE", help=text)  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluateOptions:
+    """The options of `evaluate` besides architecture and workload.
+
+    `mapping`: its file; `allow_incomplete`: score a mapping that does not compute its workload;
+    `html`: page to write, None for none; `settings`: KEY=VALUE; `as_json`: print one JSON document.
+    """
+
+    mapping: str
+    allow_incomplete: bool
+    html: Path | None
+    conventions: str
+    settings: tuple[str, ...]
+    as_json: bool
+
+
 @click.command("evaluate", short_help="Say what a mapping costs.")
 @ARCH_OPTION
 @WORKLOAD_OPTION
@@ -49,16 +65,7 @@ def html_option(text: str) -> Callable[[F], F]:
 @conventions_option()
 @settings_option()
 @json_option()
-def evaluate_command(  # noqa: PLR0913, PLR0917 (one per option)
-    arch: Names,
-    workload: Names,
-    mapping: str,
-    allow_incomplete: bool,
-    html: Path | None,
-    conventions: str,
-    settings: tuple[str, ...],
-    as_json: bool,
-) -> None:
+def evaluate_command(arch: Names, workload: Names, **options: Any) -> None:
     """Say what a mapping costs: energy, latency, area, and where they come from.
 
     \b
@@ -78,17 +85,18 @@ def evaluate_command(  # noqa: PLR0913, PLR0917 (one per option)
     from tilewright.mapper.evaluation.verified_score import evaluate
     from tilewright.mapper.mapping.mapping_file import load_mapping
 
-    variables = parse_settings(settings)
-    machine, work = load_both(arch, workload, variables, (Path(mapping),))
-    nest = load_mapping(Path(mapping), variables=variables)
-    score = evaluate(machine, work, nest, conventions, allow_incomplete)
-    if html is not None:
+    asked = EvaluateOptions(**options)
+    path, variables = Path(asked.mapping), parse_settings(asked.settings)
+    machine, work = load_both(arch, workload, variables, (path,))
+    nest = load_mapping(path, variables=variables)
+    score = evaluate(machine, work, nest, asked.conventions, asked.allow_incomplete)
+    if asked.html is not None:
         from tilewright.dse.report.mapping.mapping_page import PageSubject, render_score, write_page
         from tilewright.mapper.mapping.scored_mapping import ScoredMapping
 
-        subject = PageSubject(f"{Path(mapping).stem}: {_title(arch, workload)}", machine, work)
-        write_page(html, render_score(ScoredMapping(nest, score), subject))
-    if as_json:
+        subject = PageSubject(f"{path.stem}: {_title(arch, workload)}", machine, work)
+        write_page(asked.html, render_score(ScoredMapping(nest, score), subject))
+    if asked.as_json:
         emit({**score.to_dict(), **details(work, nest, score)})
         return
     lines = [nest_of(work, nest, score), "", *totals(score), *tables(score), ""]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,23 @@ _MOST_MAPPINGS = 20
 RUN = click.argument("run", type=click.Path(path_type=Path))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryOptions:
+    """The options of `study query`.
+
+    `sort`: expression to order by, None for none; `descending`: the largest first; `front`: metrics
+    in which no other may beat a trial, None for none; `limit`: how many to print; `repeats`: also
+    trials that repeat a design; `as_json`: print one JSON document.
+    """
+
+    sort: str | None
+    descending: bool
+    front: str | None
+    limit: int
+    repeats: bool
+    as_json: bool
+
+
 @click.command("query")
 @RUN
 @click.argument("condition", default="")
@@ -29,16 +47,7 @@ RUN = click.argument("run", type=click.Path(path_type=Path))
               help="Print so many trials.")  # fmt: skip
 @click.option("--repeats", is_flag=True, help="Also trials that repeat an earlier design.")
 @json_option()
-def query_command(  # noqa: PLR0913, PLR0917 (one per option)
-    run: Path,
-    condition: str,
-    sort: str | None,
-    descending: bool,
-    front: str | None,
-    limit: int,
-    repeats: bool,
-    as_json: bool,
-) -> None:
+def query_command(run: Path, condition: str, **options: Any) -> None:
     """List the trials of a run for which a condition holds.
 
     CONDITION is an expression over metrics, knobs (by name, short label or path) and trial, status,
@@ -53,18 +62,19 @@ def query_command(  # noqa: PLR0913, PLR0917 (one per option)
     """
     from tilewright.dse.query.open_run import open_run
 
-    asked = open_run(run) if repeats else open_run(run).designs()
-    chosen = asked.where(condition) if condition else asked
-    if not as_json:
-        _say_what_there_is(asked, chosen, condition)
+    asked = QueryOptions(**options)
+    trials = open_run(run) if asked.repeats else open_run(run).designs()
+    chosen = trials.where(condition) if condition else trials
+    if not asked.as_json:
+        _say_what_there_is(trials, chosen, condition)
     shown_also = []
-    if front is not None:
-        shown_also = [name.strip() for name in front.split(",") if name.strip()]
+    if asked.front is not None:
+        shown_also = [name.strip() for name in asked.front.split(",") if name.strip()]
         chosen = chosen.front(*shown_also)
-    if sort is not None:
-        chosen = chosen.sorted_by(sort, descending=descending)
-        shown_also.append(sort)
-    _print(chosen, limit, as_json, shown_also)
+    if asked.sort is not None:
+        chosen = chosen.sorted_by(asked.sort, descending=asked.descending)
+        shown_also.append(asked.sort)
+    _print(chosen, asked.limit, asked.as_json, shown_also)
 
 
 def _say_what_there_is(asked: RunTrials, chosen: RunTrials, condition: str) -> None:
