@@ -16,9 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.simulator.compile import columns as at
-from tilewright.simulator.compile.store_layout import (
-    StoreLayout,
-)
+from tilewright.simulator.compile.store_layout import StoreLayout
 from tilewright.simulator.engine.engine_entries import (
     compile_entries,
     compile_features,

@@ -26,10 +26,7 @@ from tilewright.simulator.fast.times.timed_program import (
     last_arrival,
 )
 from tilewright.simulator.fast.units.graph import X_EVALUATIONS
-from tilewright.simulator.fast.values.final_tables import (
-    events,
-    fill_store,
-)
+from tilewright.simulator.fast.values.final_tables import events, fill_store
 from tilewright.simulator.fast.values.run_counters import fill_counters, wait_events
 from tilewright.simulator.fast.values.value_state import (
     S_BASE,

@@ -27,11 +27,7 @@ from tilewright.simulator.instructions.control_flow import (
 )
 from tilewright.simulator.instructions.element_map import Map
 from tilewright.simulator.instructions.scalar_operation import Compute
-from tilewright.simulator.instructions.task_states import (
-    Activate,
-    Block,
-    Unblock,
-)
+from tilewright.simulator.instructions.task_states import Activate, Block, Unblock
 from tilewright.simulator.isa.dsd import (
     Buffer,
     CounterValue,
@@ -45,11 +41,7 @@ from tilewright.simulator.isa.dsd import (
     Register,
 )
 from tilewright.simulator.program.code_parts import all_instructions
-from tilewright.simulator.program.instruction import (
-    DsdOperation,
-    Instruction,
-    LoadRegister,
-)
+from tilewright.simulator.program.instruction import DsdOperation, Instruction, LoadRegister
 from tilewright.simulator.program.program import (
     ElementCode,
     Program,

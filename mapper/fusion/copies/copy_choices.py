@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from tilewright.mapper.fusion.bounds.cost_limit import EnergyLatency
-from tilewright.mapper.fusion.copies.copy_pmappings import (
-    lanes_per_variable,
-)
+from tilewright.mapper.fusion.copies.copy_pmappings import lanes_per_variable
 from tilewright.mapper.mapping.mapping import Mapping as LoopNest
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.mapping_scorer import TOLERANCE, MappingScorer

@@ -10,10 +10,7 @@ from typing import NamedTuple
 from tilewright.mapper.fusion.boundary.exchange_memories import ExchangeMemories
 from tilewright.mapper.fusion.boundary.exchanged_tensors import ExchangedTensors, TensorPlace
 from tilewright.mapper.fusion.bounds.cost_limit import EnergyLatency
-from tilewright.mapper.fusion.copies.copy_choices import (
-    CopyChoice,
-    ScoredCopy,
-)
+from tilewright.mapper.fusion.copies.copy_choices import CopyChoice, ScoredCopy
 from tilewright.mapper.fusion.copies.copy_nodes import (
     CopySpatialLoop,
     components_down_to,
@@ -32,10 +29,7 @@ from tilewright.mapper.fusion.copies.copy_pmappings import (
     lanes_per_variable,
 )
 from tilewright.mapper.fusion.fused_mapping import Branch, UpperHolder, branch_loops
-from tilewright.mapper.fusion.pmappings.pmapping_table import (
-    ChosenPmapping,
-    PmappingGroup,
-)
+from tilewright.mapper.fusion.pmappings.pmapping_table import ChosenPmapping, PmappingGroup
 from tilewright.mapper.mapping.mapping import Mapping as LoopNest
 from tilewright.mapper.mapping.mapping import Node, Spatial
 from tilewright.mapper.workload.einsum import Einsum

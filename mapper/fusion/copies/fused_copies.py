@@ -27,18 +27,11 @@ from tilewright.mapper.fusion.copies.copy_choices import (
     merge_choices,
     optimal_without_lanes,
 )
-from tilewright.mapper.fusion.copies.copy_nodes import (
-    KeptTensors,
-    components_down_to,
-)
-from tilewright.mapper.fusion.copies.copy_pmappings import (
-    CopyPmappingMaker,
-)
+from tilewright.mapper.fusion.copies.copy_nodes import KeptTensors, components_down_to
+from tilewright.mapper.fusion.copies.copy_pmappings import CopyPmappingMaker
 from tilewright.mapper.fusion.copies.copy_table import CopyTable, TableParts, shared_tensors
 from tilewright.mapper.fusion.pmappings.fused_templates import first_two_memories
-from tilewright.mapper.fusion.pmappings.pmapping_table import (
-    value_widths,
-)
+from tilewright.mapper.fusion.pmappings.pmapping_table import value_widths
 from tilewright.mapper.mapping.mapping import Mapping as LoopNest
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.budget import UNLIMITED

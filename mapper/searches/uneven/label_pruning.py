@@ -13,11 +13,7 @@ from tilewright.mapper.searches.budget import GROWTH, UNLIMITED, Budget, EndReas
 from tilewright.mapper.searches.exact.kernels import Floats, Ints
 from tilewright.mapper.searches.uneven.costs.loop_sites import LoopSite, TileOptions
 from tilewright.mapper.searches.uneven.costs.remaining_energy import RemainingEnergy
-from tilewright.mapper.searches.uneven.partial_mappings import (
-    PartialMappings,
-    joined,
-    undominated,
-)
+from tilewright.mapper.searches.uneven.partial_mappings import PartialMappings, joined, undominated
 from tilewright.mapper.searches.uneven.remaining_cost import (
     CompletionBounds,
     SlotPosition,

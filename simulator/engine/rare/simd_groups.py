@@ -11,11 +11,8 @@ from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.columns import Memory, Table, Word
 from tilewright.simulator.engine.fabric import await_space, has_space, pop, push, schedule
 from tilewright.simulator.engine.jit import FeatureArguments, inner_kernel
-from tilewright.simulator.engine.rare.special_operations import (
-    fifo_waits,
-    put_special,
-    take_special,
-)
+from tilewright.simulator.engine.rare.special_values import put_special, take_special
+from tilewright.simulator.engine.rare.special_waits import fifo_waits
 from tilewright.simulator.engine.values.datapath import value_of
 from tilewright.simulator.engine.values.places import (
     Computation,

@@ -19,11 +19,7 @@ from tilewright.arch.errors import TilewrightError
 from tilewright.mapper.grid.number_types import number_types
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.formulas.expression import expression, joins_by_max
-from tilewright.mapper.workload.formulas.reference import (
-    einsum_values,
-    joined_values,
-    read_values,
-)
+from tilewright.mapper.workload.formulas.reference import einsum_values, joined_values, read_values
 from tilewright.mapper.workload.workload import Workload
 from tilewright.simulator.execution.operands import (
     AnyArray,

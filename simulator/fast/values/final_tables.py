@@ -13,10 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.simulator.compile import columns as at
-from tilewright.simulator.compile.store_layout import (
-    StoreLayout,
-    StoreTable,
-)
+from tilewright.simulator.compile.store_layout import StoreLayout, StoreTable
 from tilewright.simulator.fast.fast_entries import count_marks, output_waits
 from tilewright.simulator.fast.proofs.certificate import units_of
 from tilewright.simulator.fast.times.timed_program import TimedProgram, main_ends

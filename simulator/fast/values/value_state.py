@@ -9,9 +9,7 @@ import numpy.typing as npt
 
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.fabric.network import EDGE_IN, OUTPUT
-from tilewright.simulator.compile.store_layout import (
-    StoreLayout,
-)
+from tilewright.simulator.compile.store_layout import StoreLayout
 from tilewright.simulator.fast.no_certificate import NotCovered
 from tilewright.simulator.fast.times.timed_program import TimedProgram
 from tilewright.simulator.fast.units.graph import P_FILTER, P_WORDS, Ints

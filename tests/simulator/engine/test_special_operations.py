@@ -8,13 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tilewright.simulator.compile import columns as at
-from tilewright.simulator.engine.rare.special_operations import (
-    add_carry,
-    fifo_event,
-    fifo_pop,
-    fifo_push,
-    marked,
-)
+from tilewright.simulator.engine.rare.special_values import add_carry, fifo_pop, fifo_push, marked
+from tilewright.simulator.engine.rare.special_waits import fifo_event
 
 ELEMENT, FIFO, THREAD = 100, 300, 400
 CAPACITY = 3
