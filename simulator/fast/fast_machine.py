@@ -18,7 +18,7 @@ from tilewright.simulator.diagnose.final_state import FinalState
 from tilewright.simulator.fast.fast_entries import run_values
 from tilewright.simulator.fast.independent_parts import Division, PartCertificate
 from tilewright.simulator.fast.no_certificate import NotCovered
-from tilewright.simulator.fast.partition_solve import solve_parts
+from tilewright.simulator.fast.partition_solve import USUAL, ProofEffort, solve_parts
 from tilewright.simulator.fast.times.timed_program import (
     TimedProgram,
     arrivals,
@@ -115,13 +115,20 @@ class FastMachine:
     if no part has any; `division` says which parts have them; `certificate` sums it up. Raises
     ProgramError if the program is not valid or does not fit the machine. `refuse`: what counts as
     an error in a run, as in `Machine`; if reads of memory that nothing has written are refused, the
-    reference engine runs all.
+    reference engine runs all. `effort`: how much is done to find the times.
     """
 
-    def __init__(self, program: Program, profile: Profile, *, refuse: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        program: Program,
+        profile: Profile,
+        *,
+        refuse: Collection[str] = (),
+        effort: ProofEffort = USUAL,
+    ) -> None:
         self.machine = Machine(program, profile, refuse=refuse)
         self._refuse = refuse
-        self.timed, self.division = solve_parts(self.machine)
+        self.timed, self.division = solve_parts(self.machine, effort=effort)
         self.certificate = _certificate(self.timed, self.division)
 
     @property

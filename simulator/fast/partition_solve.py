@@ -6,6 +6,9 @@ it. Where two colors want a link, the arbiter decides in the next round.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Final
+
 import numpy as np
 
 from tilewright.simulator.compile import columns as at
@@ -26,8 +29,27 @@ EMPTY_SCRIPT = script_from(MainThreadWalk((), (), (), (), (0,) * 16))
 """The script of a code whose elements are all refused."""
 
 
+@dataclass(frozen=True, slots=True)
+class ProofEffort:
+    """How much is done to find the times of a program.
+
+    `patience`: most evaluations of the last attempt with contended links, of some 3 µs each; None:
+    20 per unit. `in_parts`: whether the times of parts are of use where others have none.
+    """
+
+    patience: int | None = None
+    in_parts: bool = True
+
+
+USUAL: Final = ProofEffort()
+
+
 def solve_parts(
-    machine: Machine, *, separate_routers: bool = False, contending: Ints | None = None
+    machine: Machine,
+    *,
+    separate_routers: bool = False,
+    contending: Ints | None = None,
+    effort: ProofEffort = USUAL,
 ) -> tuple[TimedProgram | None, Division]:
     """Find the times of all parts of a program that the fast engine can prove.
 
@@ -45,9 +67,9 @@ def solve_parts(
     scripts = scripts_of(machine, division)
     if contending is not None and contending.size:
         division.contend(NotCovered("two colors want a link at once", contending=contending))
-    while division.elements.any():
+    while division.elements.any() and (division.whole or effort.in_parts):
         try:
-            return _solve(machine, scripts, division), division
+            return _solve(machine, scripts, division, effort.patience), division
         except NotCovered as missing:
             if not division.contend(missing):
                 division.refuse(missing)
@@ -76,11 +98,14 @@ def scripts_of(
     return tuple(scripts)
 
 
-def _solve(machine: Machine, scripts: tuple[Script, ...], division: Division) -> TimedProgram:
+def _solve(
+    machine: Machine, scripts: tuple[Script, ...], division: Division, patience: int | None
+) -> TimedProgram:
     """Return all times, with every check of the certificate. Raises NotCovered."""
     network, header = machine.compiled.network, machine.compiled.tables.header
     graph, layout = build_graph(machine.program, network, scripts, division)
-    times = solved_times(graph, int(header[at.K_ISSUE]), int(header[at.K_COMPLETION]))
+    issue, completion = int(header[at.K_ISSUE]), int(header[at.K_COMPLETION])
+    times = solved_times(graph, issue, completion, patience)
     check_threads(layout, times, scripts)
     check_slots(graph, layout, times, scripts)
     check_links(network, graph, layout, times, division)

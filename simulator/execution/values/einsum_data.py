@@ -116,6 +116,14 @@ class EinsumData:
                     f"operands: numpy gives nan there, the machine {output[place]}",
                     instead="operands of which its logarithms and roots exist",
                 )
+            dtype = number_types(self.einsum).output
+            if not np.isfinite(output[place]) and allowed[place] / ROUNDOFF[dtype] > largest:
+                raise TilewrightError(
+                    f"sums of {self.einsum.name} go beyond {largest:g}, the largest {dtype}, for "
+                    f"these operands: the machine gives {output[place]} at "
+                    f"{tuple(map(int, place))}, numpy {exact[place]:g}",
+                    instead="operands of smaller values, or bits_per_value: 32",
+                )
             raise WrongResult(
                 f"the run of {self.einsum.name} gives {output[place]} at "
                 f"{tuple(map(int, place))}, numpy gives {exact[place]}: please report this"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -73,19 +73,25 @@ SPAN_ATTEMPTS: Final = (
 CONTENDED_ATTEMPTS: Final = (
     *(SolverAttempt(capacity, 16, 8 * 20, 1 << 12) for capacity in (16, 64)),
 )
-"""With an arbiter: guesses go up and down, and each evaluation simulates the words of a link."""
+"""With an arbiter: guesses go up and down, and each evaluation simulates the words of a link.
+
+With 64 segments one takes some 3 µs; times that settle mostly do after 10 to 50 per unit.
+"""
 
 
-def solved_times(graph: UnitGraph, issue: int, completion: int) -> Times:
+def solved_times(
+    graph: UnitGraph, issue: int, completion: int, patience: int | None = None
+) -> Times:
     """Find the cycles of all words of a program's units, in attempts with growing limits.
 
     graph: units (runs of operations on queues, and messages) with their channels. issue: cycles
     from a dispatch to the main thread's next instruction; completion: from an operation's last
-    value to its end. Raises NotCovered, with FIFOs of the units concerned, if units wait for each
+    value to its end. patience: most evaluations of the last attempt with contended links, None
+    for 20 per unit. Raises NotCovered, with FIFOs of the units concerned, if units wait for each
     other, or if no attempt finds the times in its segments and evaluations.
     """
-    units, failed_window = graph.unit.shape[0], -1
-    for attempt in _attempts(graph):
+    units, failed_window, times = graph.unit.shape[0], -1, None
+    for attempt in _attempts(graph, patience):
         if attempt.window == failed_window:
             continue
         times = new_times(graph, attempt, issue, completion)
@@ -97,25 +103,40 @@ def solved_times(graph: UnitGraph, issue: int, completion: int) -> Times:
             raise NotCovered("operations wait for each other", fifos=waiting)
         if times.header[X_OUTCOME] == TOO_LONG:
             failed_window = attempt.window  # more segments change nothing
-    if units > MOST_IN_ORDER:
+    if times is None or units > MOST_IN_ORDER:
         raise NotCovered("the times do not settle in a few segments")
     unsolved = fifos_of(graph, times.queued == 1)
     raise NotCovered("the times do not settle in a few segments", fifos=unsolved)
 
 
-def _attempts(graph: UnitGraph) -> Iterator[SolverAttempt]:
+def _attempts(graph: UnitGraph, patience: int | None) -> Iterator[SolverAttempt]:
     """Return the attempts in order; raise NotCovered where the segments take too much memory.
 
     A graph of many units is only worth the attempts without a window.
     """
     units = graph.unit.shape[0]
     attempts = SPAN_ATTEMPTS if graph.span.size else ATTEMPTS
-    for attempt in CONTENDED_ATTEMPTS if graph.rival.size else attempts:
+    if graph.rival.size:
+        attempts = _contended_attempts(units, patience)
+    for attempt in attempts:
         if units * attempt.capacity > MOST_SEGMENTS:
             raise NotCovered("too many operations")
         if units > MOST_IN_ORDER and attempt.window < FOREVER:
             return
         yield attempt
+
+
+def _contended_attempts(units: int, patience: int | None) -> tuple[SolverAttempt, ...]:
+    """Return the attempts with contended links.
+
+    patience: most evaluations of the last one. Those of the first one take an eighth of the time;
+    where it needs more than eight times as many for all units, there is none.
+    """
+    first, last = CONTENDED_ATTEMPTS
+    if patience is None:
+        return CONTENDED_ATTEMPTS
+    most = first.eighths * units // 8 + first.spare
+    return (first, replace(last, eighths=0, spare=patience)) if most <= 8 * patience else ()
 
 
 def fifos_of(graph: UnitGraph, units: npt.NDArray[np.bool_]) -> Ints:

@@ -32,6 +32,7 @@ from tilewright.simulator.execution.einsum_execution import (
 from tilewright.simulator.execution.known_cycles import CyclesQuestion, KnownCycles
 from tilewright.simulator.execution.values.einsum_data import EinsumData
 from tilewright.simulator.fast.fast_machine import FastMachine
+from tilewright.simulator.fast.partition_solve import ProofEffort
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.lowering.addresses import NOTHING_KEPT, LeftTensors
 from tilewright.simulator.lowering.cycle_bound import Works, alone_cycles, line_costs, lower_bound
@@ -45,8 +46,10 @@ from tilewright.simulator.search.candidates.architecture_rules import bounds_und
 from tilewright.simulator.search.grid_certificate import GridObjective, objective_value
 from tilewright.simulator.search.quick_bound import QuickBound
 
-PROOF_PAYS: Final = 64_000_000
-"""Cycles times elements of a run of some seconds (docs/validation/engine-speed.md)."""
+PROOF_PAYS: Final = 8_000_000
+"""Cycles times elements of a run of some 0.2 s (docs/validation/engine-speed.md)."""
+PATIENCE: Final = 1 << 16
+"""Evaluations of some 3 µs, a small part of such a run: more find the times of few programs."""
 MOST_PLANS: Final = 512
 MOST_ELEMENTS: Final = 1 << 20
 """Plans that are kept, and the elements that they have together, at most."""
@@ -292,8 +295,9 @@ class Candidates:
     def _simulated_cycles(self, choice: GridChoice, stop: Stop | None) -> int:
         plan, profile = self.plan(choice), self.quick.profile
         program, cycles = program_of(plan), None
-        if self._may_be_proved(choice):
-            fast = FastMachine(program, profile)
+        effort = self._effort(choice)
+        if effort is not None:
+            fast = FastMachine(program, profile, effort=effort)
             machine, cycles = fast.machine, fast.cycles
         else:
             machine = Machine(program, profile)
@@ -302,19 +306,18 @@ class Candidates:
             cycles = machine.cycles()
         return cycles
 
-    def _may_be_proved(self, choice: GridChoice) -> bool:
-        """Return whether the fast engine is tried before the reference engine.
+    def _effort(self, choice: GridChoice) -> ProofEffort | None:
+        """Return how much the fast engine does before the reference engine, None for nothing.
 
-        It is on a large grid, and for a long run whose times mostly become regular: each element
-        takes all words of its streams, one tile after the other.
+        It is tried before long runs, and finds the times of most products of large matrices in a
+        tenth of their time; where it finds none, it takes as little. On a large grid it does all it
+        can.
         """
-        plan = self.plan(choice)
-        if plan.placement.size >= LARGE_GRID:
-            return True
-        if self.quick.cycles(choice.family) * plan.placement.size < PROOF_PAYS:
-            return False
-        takes_all = all(stream.tiles == 1 for stream in plan.streams)
-        return takes_all and all(tensor.buffers == 1 for tensor in plan.read.tensors)
+        elements = self.plan(choice).placement.size
+        if elements >= LARGE_GRID:
+            return ProofEffort(in_parts=False)
+        is_long = self.quick.cycles(choice.family) * elements >= PROOF_PAYS
+        return ProofEffort(PATIENCE, in_parts=False) if is_long else None
 
     def timed_value(self, choice: GridChoice) -> float | None:
         """Return the objective's value of a choice by its pattern, without a run of its grid.

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tilewright.arch.errors import TilewrightError
 from tilewright.arch.files.source import load_document
 from tilewright.mapper.workload.formulas.reference import joined_values, read_values
 from tilewright.mapper.workload.workload_loading import load_workload
@@ -39,3 +40,16 @@ def test_products_of_windows_equal_sums_over_all_points(form: str) -> None:
     magnitudes = joined_values(einsum, np.abs(points))
     assert (data.error() >= 2.0**-11 * magnitudes).all()
     data.compare(exact)
+
+
+def test_sums_beyond_the_largest_f16_name_a_way_out() -> None:
+    text = (
+        "workload:\n  rank_sizes: {M: 2, K: 4}\n  bits_per_value: {All: 16}\n"
+        '  einsums: ["Z[m] = A[m, k] * B[k]"]\n'
+    )
+    einsum = load_workload(load_document("sum.yaml", text=text)).einsums[0]
+    large = {"A": np.full((2, 4), 300, np.float16), "B": np.array([300, 300, -300, -300])}
+    data = EinsumData(einsum, {name: values.astype(np.float16) for name, values in large.items()})
+    with pytest.raises(TilewrightError, match=r"beyond 65504.*gives nan") as error:
+        data.compare(np.full(2, np.nan))
+    assert error.value.instead == "operands of smaller values, or bits_per_value: 32"
