@@ -55,7 +55,7 @@ def dtype_of(access: TensorAccess, einsum: Einsum) -> str:
         raise InfeasibleMapping(
             f"no program of the elements: values of {access.tensor} of {einsum.name} have "
             f"{access.bits_per_value} bits",
-            instead="bits_per_value: 32 or 16",
+            instead="bits_per_value: 16 or 32 (--set BITS=16 for the workloads that are shipped)",
         )
     return DTYPES[key]
 
