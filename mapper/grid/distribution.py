@@ -46,14 +46,28 @@ class Distribution:
         return tuple(np.unique(parts[:, rank]) for rank in range(parts.shape[1]))
 
     @cached_property
+    def rank_starts(self) -> tuple[tuple[int, ...], ...]:
+        """The first positions of each rank as numbers, for keys of caches."""
+        return tuple(tuple(starts.tolist()) for starts in self.starts)
+
+    @cached_property
+    def places(self) -> tuple[Integers, ...]:
+        """The number of each element's first position in `starts`: (rows, columns) by rank.
+
+        Any number where an element has no part.
+        """
+        ranks = zip(self.starts, np.moveaxis(self.first, 2, 0), strict=True)
+        return tuple(np.searchsorted(s, f).clip(max=len(s) - 1) for s, f in ranks)
+
+    @cached_property
     def number(self) -> Integers:
         """A number of each element's part: (rows, columns), the same for equal parts.
 
         They are below the product of the numbers of first positions of all ranks; -1 without one.
         """
         number = np.zeros(self.has.shape, dtype=np.int64)
-        for rank, starts in enumerate(self.starts):
-            number = number * len(starts) + np.searchsorted(starts, self.first[:, :, rank])
+        for starts, place in zip(self.starts, self.places, strict=True):
+            number = number * len(starts) + place
         return np.where(self.has, number, -1)
 
     @cached_property
@@ -61,6 +75,11 @@ class Distribution:
         """Number of elements that have each element's part: (rows, columns), 1 without one."""
         counts = np.bincount(self.number[self.has], minlength=1)
         return np.where(self.has, counts[self.number.clip(min=0)], 1)
+
+    @cached_property
+    def is_single(self) -> bool:
+        """Whether each part is in one element."""
+        return bool(self.holders.max(initial=1) == 1)
 
     @cached_property
     def parts(self) -> int:

@@ -63,7 +63,7 @@ def least_traffic(held: Distribution, needed: Distribution) -> LeastTraffic:
 def _mean(held: Distribution, values: Floats) -> Floats:
     rows, columns = held.has.shape
     inside = values[:rows, :columns]
-    if held.holders.max() == 1:
+    if held.is_single:
         return inside
     number = held.number.clip(min=0)
     sums = np.bincount(number[held.has], weights=inside[held.has])
@@ -77,17 +77,12 @@ def _sent(held: Distribution, needed: Distribution) -> tuple[Integers, Integers]
     included. (rows, columns) each.
     """
     words, pieces = (held.has.astype(np.int64) for _ in range(2))
-    for rank, starts in enumerate(held.starts):
+    for rank, place in enumerate(held.places):
         size = None if held.shape is None else held.shape[rank]
         extents = held.extents[rank], needed.extents[rank]
-        sums = _rank_pieces(_key(starts), _key(needed.starts[rank]), extents, size)
-        place = np.searchsorted(starts, held.first[:, :, rank]).clip(max=len(starts) - 1)
+        sums = _rank_pieces(held.rank_starts[rank], needed.rank_starts[rank], extents, size)
         words, pieces = words * sums[0][place], pieces * sums[1][place]
     return words, pieces
-
-
-def _key(starts: Integers) -> tuple[int, ...]:
-    return tuple(starts.tolist())
 
 
 @lru_cache(maxsize=1 << 14)

@@ -207,8 +207,8 @@ class _PathWalk:
             search.runs.budget = budget
             if search.choice is None:
                 self.executed += search.start()
-            else:
-                self.executed += not search.is_closed and search.step()
+            elif not search.is_closed and not search.refine():
+                self.executed += search.step()
         self.executed += self.cascade.moves.execute(path.moves)
         return self.executed > before
 
