@@ -21,8 +21,6 @@ MOST_REFINED = 16
 """How often a path is looked for again once its costs are bounded closer, in one round."""
 PATHS_SHARE = 0.5
 """Share of the time that is left in which the least path is looked for, in one round."""
-FIRST_SHARE = 0.25
-"""Share of a limit for paths without reshards, of which there are fewer: for an early answer."""
 ALL = 1 << 60
 """More words than any element has."""
 
@@ -62,9 +60,9 @@ def search_cascade(
     walk = _PathWalk(cascade, on_progress)
     try:
         walk.begin(limits.first)
-        if len(cascade.options) > 1:
-            walk.go_on(limits.share(FIRST_SHARE), reshards=False)
-        return walk.go_on(limits, reshards=True)
+        if len(cascade.options) > 1:  # there are fewer without reshards: for an early answer
+            walk.is_done(limits, reshards=False)
+        return walk.go_on(limits)
     finally:  # an interrupt waits for no run
         for search in cascade.searches:
             search.runs.end()
@@ -112,11 +110,16 @@ def _sum_of_bounds(path: OptionPath) -> float:
 
 
 class _PathWalk:
-    """The rounds of a search. `executed`: candidates and exchanges that ran."""
+    """The rounds of a search.
+
+    `best`: the best path before the last round; `bound`: of all paths; `executed`: candidates and
+    exchanges that ran.
+    """
 
     def __init__(self, cascade: Cascade, on_progress: Progress | None) -> None:
         self.cascade, self.on_progress = cascade, on_progress
         self.executed, self.bound = 0, 0.0
+        self.best: OptionPath | None = None
 
     def begin(self, first: Budget) -> None:
         """Bound all paths; execute a candidate of every Einsum that exchanges nothing.
@@ -134,25 +137,29 @@ class _PathWalk:
                     search.runs.budget = first
                     self.executed += search.start()
 
-    def go_on(self, limits: CascadeLimits, *, reshards: bool) -> tuple[OptionPath | None, float]:
-        """Return the best path, and a bound of all, when none may be better or at a limit.
+    def go_on(self, limits: CascadeLimits) -> tuple[OptionPath | None, float]:
+        """Return the best path, and a bound of all, when none may be better or at a limit."""
+        while not self.is_done(limits, reshards=True):
+            pass
+        return self.best, self.bound
+
+    def is_done(self, limits: CascadeLimits, *, reshards: bool) -> bool:
+        """Run a round; return whether no path may be better than the best, or a limit is reached.
 
         `reshards`: whether paths have them.
         """
-        while True:
-            best = self.cascade.best_path(PathQuestion("value"))
-            value = inf if best is None else best.value
-            left = self._left(best, limits)
-            least = self._least(value, left.budget.share(PATHS_SHARE), reshards=reshards)
-            self._note(value, least, reshards=reshards)
-            path = least.next
-            if path is None and least.is_left:
-                path = self._other(best, reshards=reshards)
-            if path is None or self._is_over(left):
-                return best, self.bound
-            has_run = self._execute(path, left.budget)
-            if not has_run and least.path is None and best is not None:
-                return best, self.bound
+        best = self.best = self.cascade.best_path(PathQuestion("value"))
+        value = inf if best is None else best.value
+        left = self._left(best, limits)
+        least = self._least(value, left.budget.share(PATHS_SHARE), reshards=reshards)
+        self._note(value, least, reshards=reshards)
+        path = least.next
+        if path is None and least.is_left:
+            path = self._other(best, reshards=reshards)
+        if path is None or self._is_over(left):
+            return True
+        has_run = self._execute(path, left.budget)
+        return not has_run and least.path is None and best is not None
 
     def _left(self, best: OptionPath | None, limits: CascadeLimits) -> CascadeLimits:
         """Return what is left of the limits; before a first path has run, its time is all."""
