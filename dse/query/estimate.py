@@ -92,8 +92,9 @@ class Estimate:
         reason = self.sample.outcome.reason
         if self.searches and not reason:
             return (
-                f"took {self.sample.seconds:.3g} s; its search answers others in"
-                f" {1e3 * self.seconds_known:.3g} ms. Such searches: {self.searches:,} at most"
+                f"took {self.sample.seconds:.3g} s, with a search for others like it; each of these"
+                f" takes {1e3 * self.seconds_known:.3g} ms. Such searches: {self.searches:,} at"
+                " most"
             )
         return f"took {self.sample.seconds:.3g} s" + (
             f", and cannot be built: {reason}" if reason else ""

@@ -54,12 +54,13 @@ class FrontResult:
 
     `points`: the mappings with the model's scores, sorted by the metrics. `proof`: up to which
     energy in joule no mapping is missing, and under which restrictions that holds. `statistics`:
-    what was looked at.
+    what was looked at. `notes`: what else there is to know.
     """
 
     points: tuple[ScoredMapping, ...]
     proof: FrontProof
     statistics: SearchStatistics
+    notes: tuple[str, ...] = ()
 
 
 def front_of_einsums(

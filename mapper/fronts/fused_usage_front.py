@@ -26,13 +26,17 @@ from tilewright.mapper.fusion.join.join_pmappings import LabelPass
 from tilewright.mapper.fusion.join.label_columns import METRICS, LabelColumns
 from tilewright.mapper.mapping.score import Score
 from tilewright.mapper.mapping.scored_mapping import ScoredMapping
-from tilewright.mapper.searches.budget import OutOfBudget
+from tilewright.mapper.searches.budget import EndReason, OutOfBudget
 from tilewright.mapper.searches.exact.kernels import Floats
 from tilewright.mapper.searches.objective.measures import FrontMetrics
 from tilewright.mapper.searches.request import Request
 from tilewright.mapper.searches.result import FrontProof, SearchStatistics
 
 SLICES = (0.01, 0.1, 1.0, inf)  # of energy, above the least
+TOO_MANY = (
+    f"the search of the front ended at {EndReason.LABELS.value}, not at its budget: a front over"
+    " fewer metrics, such as usage.MEMORY instead of usage, keeps fewer"
+)
 
 
 def front_with_usage(
@@ -50,7 +54,7 @@ def front_with_usage(
         proven = search.run()
     mappings = pareto_mappings(search.mappings, measures)
     proof = FrontProof(measures.names, proven, search.restrictions)
-    return FrontResult(mappings, proof, search.statistics)
+    return FrontResult(mappings, proof, search.statistics, search.notes)
 
 
 class FusedUsageFrontSearch:
@@ -59,6 +63,7 @@ class FusedUsageFrontSearch:
     `request`: architecture, workload, options and budget. `incumbent`: a mapping found before.
     `measures`: the metrics. `mappings`: scored mappings found so far, which contain the set.
     `restrictions`: what is left out of the mappings searched. `statistics`: what was looked at.
+    `notes`: why it ended, where the user set no such limit.
     """
 
     def __init__(self, request: Request, incumbent: ScoredMapping, measures: FrontMetrics) -> None:
@@ -76,6 +81,7 @@ class FusedUsageFrontSearch:
         self.restrictions = fused_restrictions(problem, self._plan.memories)
         self.mappings = [incumbent]
         self.statistics = SearchStatistics()
+        self.notes: tuple[str, ...] = ()
 
     def run(self) -> float:
         """Search, mappings of little energy first; return up to which energy the set is whole.
@@ -94,18 +100,34 @@ class FusedUsageFrontSearch:
                 if graph is not None:
                     self._pass(graph)
                 proven = limit
-        except OutOfBudget:
-            pass
+                if self._covers_all_above(limit, search.least_latency):
+                    proven = inf
+                    break
+        except OutOfBudget as end:
+            self.notes = (TOO_MANY,) if end.reason is EndReason.LABELS else ()
         self.statistics = self.statistics.plus(search.statistics)
         copies = [entry for entry in self._plan.problem.einsums if isinstance(entry, CopyTable)]
         return proven if all(copy.is_optimal for copy in copies) else 0.0
+
+    def _covers_all_above(self, energy: float, latency: float) -> bool:
+        """Tell whether a mapping covers all of more energy: it has the least of all else.
+
+        `energy`: in joule; `latency`: at least so many seconds are in every mapping. No usage is
+        below 0.
+        """
+        least = np.array([[energy, latency, *(0.0 for _ in self._usage.names)]])
+        return bool(covered(least[:, self._counted], self._points())[0])
+
+    def _points(self) -> Floats:
+        rows = np.array([self._row(scored.score) for scored in self.mappings])
+        return rows[:, self._counted]
 
     def _pass(self, graph: CompatibilityGraph) -> None:
         """Add the mappings of a graph that no mapping found before covers."""
         walk = LabelPass(
             graph, LabelColumns(self._plan.problem.capacities, self._usage), self._budget
         )
-        points = np.array([self._row(scored.score) for scored in self.mappings])[:, self._counted]
+        points = self._points()
         points = points[undominated(points)]
 
         def hopeless(*row: Floats) -> NDArray[np.bool_]:

@@ -179,8 +179,13 @@ def _search_whole(request: Request, known: BestKnown | None = None) -> SearchRes
 
     front = front_of_fused(request, scored, restrictions)
     statistics = statistics.plus(front.statistics)
-    points = Front(front.points)
-    return replace(answer, front=points, front_proof=front.proof, statistics=statistics)
+    return replace(
+        answer,
+        front=Front(front.points),
+        front_proof=front.proof,
+        statistics=statistics,
+        notes=(*answer.notes, *front.notes),
+    )
 
 
 def _noting(report: Report, problem: FusedProblem, known: BestKnown) -> Report:

@@ -154,6 +154,11 @@ class JoinSearch:
         return replace(built, labels=labels, evaluations=1, compatibilities=self._graphs.size)
 
     @property
+    def least_latency(self) -> float:
+        """A lower bound of the latency, in second, of every mapping; 0 before a search."""
+        return self._least_costs[1]
+
+    @property
     def history(self) -> list[JoinedMapping]:
         """The mappings that were the best at their time, which may be better by other metrics."""
         return self._best.history
@@ -195,6 +200,7 @@ class JoinSearch:
         """
         bounds = EinsumBounds(self.problem, self._builder)
         bounds.raise_bounds(lambda _: True, lambda _: NEVER)
+        self._least_costs = bounds.least_costs
         least_energy = bounds.least_costs[0]
         for share in shares:
             energy = least_energy * (1 + share) if share < inf else inf

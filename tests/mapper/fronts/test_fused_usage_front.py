@@ -2,17 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from math import inf
+from typing import Any
 
+import pytest
 from fused_example import WORKLOAD, machine
 
+from tilewright.mapper.fronts import fused_usage_front
 from tilewright.mapper.fronts.fused_usage_front import FusedUsageFrontSearch, front_with_usage
+from tilewright.mapper.fusion.join.join_deepening import JoinSearch
 from tilewright.mapper.mapping.scored_mapping import ScoredMapping
 from tilewright.mapper.searches.api import search
+from tilewright.mapper.searches.budget import EndReason, OutOfBudget
 from tilewright.mapper.searches.objective.measures import FrontMetrics
 from tilewright.mapper.searches.request import request_of
 
+OPTIONAL_BUFFER = """\
+arch:
+  nodes:
+  - !Memory
+    name: DRAM
+    size: inf
+    tensors: {keep: ~Intermediates, may_keep: All}
+    actions: [{name: read, energy: 100, throughput: 1}, {name: write, energy: 100, throughput: 1}]
+  - !Memory
+    name: BUF
+    size: 24
+    tensors: {may_keep: All}
+    actions: [{name: read, energy: 1, throughput: 8}, {name: write, energy: 1, throughput: 8}]
+  - !Compute
+    name: MAC
+    actions: [{name: compute, energy: 1, throughput: 1}]
+"""
 METRICS = FrontMetrics(("energy", "usage.BUF"), ("BUF",))
 
 
@@ -38,3 +61,44 @@ def test_a_search_reports_how_far_it_is_complete() -> None:
     finder = FusedUsageFrontSearch(request, incumbent(), METRICS)
     assert finder.run() == inf
     assert len(finder.mappings) > 1
+
+
+def test_a_mapping_of_the_least_of_all_else_ends_the_search(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Once a mapping keeps no bits in BUF, none of more energy matters: no further slice."""
+    limits: list[float] = []
+    slices = JoinSearch.energy_slices
+
+    def noted(self: JoinSearch, shares: Sequence[float]) -> Iterator[Any]:
+        for limit, graph in slices(self, shares):
+            limits.append(limit)
+            yield limit, graph
+
+    monkeypatch.setattr(JoinSearch, "energy_slices", noted)
+    monkeypatch.setattr(fused_usage_front, "SLICES", (1.0, 100.0, 1000.0, inf))
+    request = request_of(OPTIONAL_BUFFER, WORKLOAD, {})
+    start = search(OPTIONAL_BUFFER, WORKLOAD, fusion=False).best
+    short = front_with_usage(request, start, METRICS)
+    assert short.proof.whole
+    assert short.points[-1].score.capacity.get("BUF", 0) == 0
+    assert len(limits) < 4
+    monkeypatch.setattr(FusedUsageFrontSearch, "_covers_all_above", lambda *_: False)
+    limits.clear()
+    full = front_with_usage(request, start, METRICS)
+    assert limits[-1] == inf
+    assert [METRICS.row(p.score) for p in short.points] == [
+        METRICS.row(p.score) for p in full.points
+    ]
+
+
+def test_a_limit_that_the_user_did_not_set_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def ends(*_: object) -> None:
+        raise OutOfBudget(EndReason.LABELS)
+
+    monkeypatch.setattr(JoinSearch, "energy_slices", ends)
+    result = search(machine(12), WORKLOAD, front=("energy", "usage"))
+    assert result.front_proof is not None
+    assert not result.front_proof.whole
+    assert result.notes[-1] == fused_usage_front.TOO_MANY
+    assert "partial mappings" in result.notes[-1]
