@@ -38,7 +38,8 @@ class Move:
     `tensor`: its name; `held`, `needed`: which part each element has, and needs. `candidates`:
     mappings of the Einsum that needs it, and `read`, one of them. `value`: objective value of the
     exchange, inf before it was executed. `is_there`: whether nothing has to move. `exchange`: the
-    one that has been found, None before.
+    one that has been found, None before. `alike`: a move of another tensor between the same
+    distributions on the same machine, whose words are the same; None if there is none.
     """
 
     tensor: str
@@ -50,6 +51,7 @@ class Move:
     is_there: bool = field(init=False)
     is_executed: bool = False
     exchange: HaloExchange | Reshard | None = None
+    alike: Move | None = None
 
     def __post_init__(self) -> None:
         self.is_there = self.is_executed = self.held.serves(self.needed)
@@ -62,6 +64,15 @@ class Move:
     def bound(self) -> float:
         """A value of the objective that no exchange goes below; inf if there is no exchange."""
         return _bound(self)
+
+    @cached_property
+    def least(self) -> tuple[float, int]:
+        """Cycles that no exchange goes below, and the words that all elements receive."""
+        if self.alike is not None:
+            return self.alike.least
+        traffic = least_traffic(self.held, self.needed)
+        cycles = least_exchange_cycles(traffic, self.candidates.quick.profile)
+        return cycles, int(traffic.received.sum())
 
     @cached_property
     def is_reshard(self) -> bool:
@@ -119,15 +130,14 @@ def _bound(move: Move) -> float:
 
     Each word that an element lacks crosses a link and is written.
     """
-    candidates = move.candidates
-    traffic = least_traffic(move.held, move.needed)
-    cycles, energy = least_exchange_cycles(traffic, candidates.quick.profile), 0.0
+    candidates, energy = move.candidates, 0.0
+    cycles, received = move.least
     if candidates.objective != "latency":
         grid = candidates.space.grid
         fabric = grid.fabric.name if grid.fabric is not None else "fabric"
         written = int(np.prod(move.needed.has.shape)) * move.needed.values
         counts = {
-            f"move/{fabric}/None/hop": int(traffic.received.sum()),
+            f"move/{fabric}/None/hop": received,
             f"move/{grid.memory.name}/{move.tensor}/write": written,
         }
         energy = sum(action_energies(move.read, counts).values())

@@ -74,6 +74,7 @@ class Cascade:
         self.words: list[int] = []
         self._numbers: dict[bytes, int] = {}
         self._moves: dict[tuple[str, int, int], Move] = {}
+        self._alike: dict[tuple[int, int], Move] = {}
         self._reads: dict[int, SpaceTime] = {}
         self._known_fitting: dict[tuple[int, Held], list[_Fitting]] = {}
         self._known_useful: dict[tuple[int, frozenset[str]], bool] = {}
@@ -193,7 +194,9 @@ class Cascade:
                 choice = candidates.space.members(family)[0]
                 self._reads[id(candidates)] = candidates.read(choice)
             read = self._reads[id(candidates)]
-            self._moves[key] = Move(tensor, held, wanted, candidates, read)
+            alike = self._alike.get((producer, consumer))
+            self._moves[key] = Move(tensor, held, wanted, candidates, read, alike=alike)
+            self._alike.setdefault((producer, consumer), self._moves[key])
         return self._moves[key]
 
     @property

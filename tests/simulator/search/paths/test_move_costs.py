@@ -7,6 +7,7 @@ from math import inf
 import numpy as np
 from cascades import cascade_arch, cascade_workload
 
+from tilewright.simulator.exchanges.exchange_move import Move
 from tilewright.simulator.search.cascade_search import Cascade
 from tilewright.simulator.search.grid_mapping import GridRequest, cascade_of
 from tilewright.simulator.search.paths.option import Option
@@ -50,3 +51,16 @@ def test_without_reshards_a_question_has_no_path_over_one() -> None:
     moves = [paths._move(name, place, needed, option) for place in paths.moves.places[name]]
     assert (costs == inf).tolist() == [move.is_reshard for move in moves]
     assert any(move.is_reshard for move in moves)
+
+
+def test_moves_of_tensors_between_the_same_parts_have_one_least_cost() -> None:
+    paths = cascade_of(cascade_arch(2, 2), cascade_workload("elementwise chain"), GridRequest())
+    name, needed, option = first_reader(paths)
+    for place in paths.moves.places[name]:
+        move = paths._move(name, place, needed, option)
+        other = paths._move("another tensor", place, needed, option)
+        assert other is not move
+        assert other.alike is move
+        alone = Move(name, move.held, move.needed, move.candidates, move.read)
+        assert other.least == move.least == alone.least
+        assert other.bound == move.bound == alone.bound
