@@ -42,6 +42,8 @@ class ProofEffort:
 
 
 USUAL: Final = ProofEffort()
+BRIEF: Final = ProofEffort(1 << 16, in_parts=False)
+"""A small part of a long run: more evaluations find the times of few programs."""
 
 
 def solve_parts(

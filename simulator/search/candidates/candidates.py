@@ -32,7 +32,7 @@ from tilewright.simulator.execution.einsum_execution import (
 from tilewright.simulator.execution.known_cycles import CyclesQuestion, KnownCycles
 from tilewright.simulator.execution.values.einsum_data import EinsumData
 from tilewright.simulator.fast.fast_machine import FastMachine
-from tilewright.simulator.fast.partition_solve import ProofEffort
+from tilewright.simulator.fast.partition_solve import BRIEF, ProofEffort
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.lowering.addresses import NOTHING_KEPT, LeftTensors
 from tilewright.simulator.lowering.cycle_bound import Works, alone_cycles, line_costs, lower_bound
@@ -48,8 +48,6 @@ from tilewright.simulator.search.quick_bound import QuickBound
 
 PROOF_PAYS: Final = 8_000_000
 """Cycles times elements of a run of some 0.2 s (docs/validation/engine-speed.md)."""
-PATIENCE: Final = 1 << 16
-"""Evaluations of some 3 µs, a small part of such a run: more find the times of few programs."""
 MOST_PLANS: Final = 512
 MOST_ELEMENTS: Final = 1 << 20
 """Plans that are kept, and the elements that they have together, at most."""
@@ -317,7 +315,7 @@ class Candidates:
         if elements >= LARGE_GRID:
             return ProofEffort(in_parts=False)
         is_long = self.quick.cycles(choice.family) * elements >= PROOF_PAYS
-        return ProofEffort(PATIENCE, in_parts=False) if is_long else None
+        return BRIEF if is_long else None
 
     def timed_value(self, choice: GridChoice) -> float | None:
         """Return the objective's value of a choice by its pattern, without a run of its grid.

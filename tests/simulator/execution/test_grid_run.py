@@ -15,6 +15,7 @@ from tilewright.mapper.grid.space_time import SpaceTime
 from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.simulator.execution import einsum_execution
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings, execute_einsum
+from tilewright.simulator.fast.fast_machine import FastMachine
 from tilewright.simulator.search.grid_search import GridSearch
 
 PRODUCT = """workload:
@@ -73,3 +74,17 @@ def test_the_best_of_a_search_runs_for_values_alone_where_its_run_is_long(
     assert short.busy_share is not None
     assert 0 < short.busy_share < 1
     assert long.trace.cycles_by_reason() == short.trace.cycles_by_reason()
+
+
+def test_a_long_run_is_for_values_alone_where_the_fast_engine_finds_its_cycles(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read = gemv()
+    whole = execute_einsum(read)
+    monkeypatch.setattr(einsum_execution, "LONG_RUN", 0)
+    quick = execute_einsum(read)
+    assert (whole.engine, quick.engine) == ("reference", "values alone")
+    assert (quick.cycles, quick.counts) == (whole.cycles, whole.counts)
+    assert quick.output.tobytes() == whole.output.tobytes()
+    monkeypatch.setattr(FastMachine, "cycles", None)
+    assert execute_einsum(read).engine == "reference"
