@@ -297,7 +297,8 @@ the searches of 6 machines. A further design takes some thousandths
 of a second: the mappings of its Einsums are scored by the model once per front, nodes of the
 architecture that are written alike are read once, and a component is evaluated anew only where its
 node or a variable that it uses is written differently. The ratio varies from run to run:
-runs on a machine with several others gave 14 to 17 for the first space and 17 to 19 for the second.
+runs on a machine with several others gave 14 to 17 for the first space and 17 to 19 for the second;
+on a processor 1.5 times slower they were 14 to 21 and 19 to 22, where both can miss the goal.
 The goal of 15 was tried and is not reached for the second: its 12 fronts take 0.33 s each, of which
 0.2 s go through labels in machine code. What was taken out: a sweep of a front has a narrow first
 pass (2 % above the least energy) and then one over all, instead of three that widen; bounds at
