@@ -29,7 +29,7 @@ def declare_loops(code: CodeBuilder, name: str, buffer: str, loops: BoxLoops) ->
     name: of the descriptor; loops: extents and distances of the part's dimensions, and its first
     value.
     """
-    if len(loops.loops) <= 1:
+    if not loops.is_extended:
         extent, stride = loops.loops[0] if loops.loops else (1, 1)
         return code.mem1d(name, buffer, extent=extent, stride=stride, offset=loops.offset)
     return code.mem4d(name, buffer, loops=loops.loops, offset=loops.offset)

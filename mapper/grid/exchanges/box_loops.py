@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
+
+MOST_STRIDE: Final = 127
+"""Elements from one value to the next in a vector of one dimension (mem1d) at most: 8 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +20,11 @@ class BoxLoops:
 
     loops: tuple[tuple[int, int], ...]
     offset: int
+
+    @property
+    def is_extended(self) -> bool:
+        """Whether the descriptor has several dimensions, or one with a long stride."""
+        return len(self.loops) > 1 or any(stride > MOST_STRIDE for _, stride in self.loops)
 
     @property
     def stride_registers(self) -> int:

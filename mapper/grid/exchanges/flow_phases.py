@@ -109,7 +109,7 @@ class _Registers:
     @staticmethod
     def of(*loops: BoxLoops) -> _Registers:
         return _Registers(
-            sum(len(part.loops) > 1 for part in loops), sum(p.stride_registers for p in loops)
+            sum(part.is_extended for part in loops), sum(p.stride_registers for p in loops)
         )
 
     def plus(self, more: _Registers) -> _Registers:

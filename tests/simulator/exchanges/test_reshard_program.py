@@ -1,11 +1,13 @@
 """Programs of reshards run on numbers: parts and counts are right, no bound is above the cycles."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from reshards import along_a_line, checked_run, drawn_reshard
 
+from tilewright.mapper.grid.distribution import Distribution
 from tilewright.mapper.grid.exchanges.reshard import reshard
 
 MACHINES = ("wse2-sdk-sim", "wse3-sdk-sim")
@@ -41,3 +43,16 @@ def test_a_transpose_and_a_gather_along_a_line(
     assert case is not None
     run = checked_run(case, np.random.default_rng(0), MACHINES[0], "f32")
     assert run.bounds[0] >= 0.7 * run.cycles
+
+
+def test_a_column_of_long_rows_moves() -> None:
+    """Its values are 300 apart: more than a vector of one dimension reaches, with 8 bits."""
+    rows = Distribution(
+        np.array([[[0, 0], [3, 0]]]), (3, 300), np.ones((1, 2), bool), shape=(6, 300)
+    )
+    columns = replace(rows, first=np.array([[[0, 7], [0, 150]]]), extents=(6, 1))
+    case = reshard("T", rows, columns)
+    assert case is not None
+    for machine, dtype in zip(MACHINES, ("f32", "f16"), strict=True):
+        run = checked_run(case, np.random.default_rng(0), machine, dtype)
+        assert run.bounds[0] >= 0.7 * run.cycles
