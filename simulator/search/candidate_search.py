@@ -20,7 +20,12 @@ from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.execution.einsum_execution import EinsumExecution
 from tilewright.simulator.isa.machine_errors import ProgramError, RunStoppedError
 from tilewright.simulator.lowering.task_cycles import BodyCycles
-from tilewright.simulator.search.candidates.candidate_runs import PART_ON_NUMBERS, CandidateRuns
+from tilewright.simulator.search.candidates.candidate_runs import (
+    PART_ON_NUMBERS,
+    TIMES_ON_NUMBERS,
+    VALUES_ALONE,
+    CandidateRuns,
+)
 from tilewright.simulator.search.candidates.candidates import BoundedFamily, Candidates
 from tilewright.simulator.search.candidates.family_heap import FamilyHeap, HeapEntry, Values
 from tilewright.simulator.search.grid_certificate import GridCertificate, objective_value
@@ -111,10 +116,18 @@ class CandidateSearch:
             assert reached == self.value, (reached, self.value)
         return self._execution
 
-    @property
-    def seconds_on_numbers(self) -> float:
-        """About the seconds that a run of the best candidate on numbers takes; 0: not known."""
-        return PART_ON_NUMBERS * (self.runs.seconds.get(self.choice, 0.0) if self.choice else 0.0)
+    def seconds_on_numbers(self, *, is_alone: bool) -> float:
+        """Return about the seconds of a run of the best candidate on numbers; 0: not known.
+
+        is_alone: whether it is that of the only Einsum, whose run knows its cycles.
+        """
+        if self.choice is None:
+            return 0.0
+        times = PART_ON_NUMBERS if is_alone else TIMES_ON_NUMBERS
+        cycles = self.candidates.known_cycles.get(self.choice, 0)
+        elements = self.candidates.plan(self.choice).placement.size
+        seconds = times * self.runs.seconds.get(self.choice, 0.0)
+        return max(seconds, VALUES_ALONE * cycles * elements)
 
     def best_bounded(self) -> GridChoice | None:
         """Return the candidate with the least bound among those not looked at.

@@ -30,7 +30,11 @@ ON_NUMBERS: Final = 0.5
 BOUNDING_SHARE: Final = 0.5
 """Share of a limit of seconds after which no more mappings are bounded."""
 PART_ON_NUMBERS: Final = 0.5
-"""A run on numbers takes at most about this part of the seconds of the run without them."""
+"""A run for values alone takes at most about this part of the seconds of a run without numbers."""
+TIMES_ON_NUMBERS: Final = 1.7
+"""A run of the engine on numbers takes about so many times the seconds of one without them."""
+VALUES_ALONE: Final = 1e-8
+"""Seconds of a run for values alone, for each cycle of an element."""
 
 
 def budget_of_runs(seconds: float | None) -> Budget:

@@ -221,7 +221,9 @@ class _PathWalk:
 
     def _seconds_on_numbers(self, path: OptionPath) -> float:
         """Return about the seconds of a path on numbers, but for those that are set aside."""
-        return max(0.0, sum(s.seconds_on_numbers for s in path.searches) - ON_NUMBERS)
+        is_alone = len(path.searches) == 1
+        seconds = sum(s.seconds_on_numbers(is_alone=is_alone) for s in path.searches)
+        return max(0.0, seconds - ON_NUMBERS)
 
     def _is_over(self, limits: CascadeLimits) -> bool:
         if limits.most_executions is not None and self.executed >= limits.most_executions:

@@ -98,3 +98,22 @@ def test_a_search_that_is_late_looks_for_no_first_candidate() -> None:
     assert not first.start()
     assert first.executed == 0
     assert first.undecided > 0
+
+
+def test_time_is_left_for_a_run_on_numbers() -> None:
+    """Also where the cycles were found in no time: a run for values alone takes its own."""
+    arch = load_arch(HARDWARE, variables={"GridX": 4, "GridY": 4})
+    workload = load_workload(load_document("w.yaml", text=RESIDENT_GEMV))
+    cascade = cascade_of(arch, workload, GridRequest(), exchanges=False)
+    best = cascade.options[0][0].search(1 << 60)
+    assert best is not None
+    assert best.seconds_on_numbers(is_alone=True) == 0
+    best.start()
+    assert best.choice is not None
+    best.runs.seconds[best.choice] = 2.0
+    assert best.seconds_on_numbers(is_alone=True) == 1.0
+    assert best.seconds_on_numbers(is_alone=False) == 3.4
+    best.runs.seconds[best.choice] = 0.0
+    cycles = best.candidates.known_cycles[best.choice]
+    elements = best.candidates.plan(best.choice).placement.size
+    assert best.seconds_on_numbers(is_alone=False) == pytest.approx(1e-8 * cycles * elements)
