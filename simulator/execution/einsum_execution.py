@@ -206,7 +206,7 @@ def _cycles_of_long(request: RunRequest, cycles: int | None) -> int | None:
     least = lower_bound(plan, profile) if cycles is None else cycles
     if least * program.placement.size < LONG_RUN:
         return None
-    return FastMachine(program, profile, effort=BRIEF).cycles if cycles is None else cycles
+    return cycles or FastMachine(program, profile, effort=BRIEF).cycles
 
 
 def _trace_by_engine(request: RunRequest, options: RunOptions, cycles: int) -> Trace:

@@ -22,8 +22,8 @@ from tilewright.simulator.isa.machine_errors import ProgramError, RunStoppedErro
 from tilewright.simulator.lowering.task_cycles import BodyCycles
 from tilewright.simulator.search.candidates.candidate_runs import (
     PART_ON_NUMBERS,
+    SECONDS_OF_VALUES,
     TIMES_ON_NUMBERS,
-    VALUES_ALONE,
     CandidateRuns,
 )
 from tilewright.simulator.search.candidates.candidates import BoundedFamily, Candidates
@@ -127,7 +127,7 @@ class CandidateSearch:
         cycles = self.candidates.known_cycles.get(self.choice, 0)
         elements = self.candidates.plan(self.choice).placement.size
         seconds = times * self.runs.seconds.get(self.choice, 0.0)
-        return max(seconds, VALUES_ALONE * cycles * elements)
+        return max(seconds, SECONDS_OF_VALUES * cycles * elements)
 
     def best_bounded(self) -> GridChoice | None:
         """Return the candidate with the least bound among those not looked at.

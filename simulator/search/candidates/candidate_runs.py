@@ -33,7 +33,7 @@ PART_ON_NUMBERS: Final = 0.5
 """A run for values alone takes at most about this part of the seconds of a run without numbers."""
 TIMES_ON_NUMBERS: Final = 1.7
 """A run of the engine on numbers takes about so many times the seconds of one without them."""
-VALUES_ALONE: Final = 1e-8
+SECONDS_OF_VALUES: Final = 1e-8
 """Seconds of a run for values alone, for each cycle of an element."""
 
 

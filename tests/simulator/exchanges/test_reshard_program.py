@@ -8,7 +8,9 @@ import pytest
 from reshards import along_a_line, checked_run, drawn_reshard
 
 from tilewright.mapper.grid.distribution import Distribution
+from tilewright.mapper.grid.exchanges.box_loops import MOST_STRIDE
 from tilewright.mapper.grid.exchanges.reshard import reshard
+from tilewright.simulator.descriptors.memory_vectors import STRIDES_1D
 
 MACHINES = ("wse2-sdk-sim", "wse3-sdk-sim")
 
@@ -47,6 +49,7 @@ def test_a_transpose_and_a_gather_along_a_line(
 
 def test_a_column_of_long_rows_moves() -> None:
     """Its values are 300 apart: more than a vector of one dimension reaches, with 8 bits."""
+    assert max(STRIDES_1D) == MOST_STRIDE
     rows = Distribution(
         np.array([[[0, 0], [3, 0]]]), (3, 300), np.ones((1, 2), bool), shape=(6, 300)
     )
