@@ -167,17 +167,20 @@ def _run(
 
     held: (rows, columns, extents) what the elements have before.
     """
-    needed = np.zeros((exchange.rows, exchange.columns, *exchange.needed.extents), held.dtype)
+    grid = exchange.rows, exchange.columns
+    values = held.reshape(*grid, *(exchange.held.extents or (1,)))  # 1: a scalar
+    needed = np.zeros((*grid, *(exchange.needed.extents or (1,))), held.dtype)
     cycles = reads = writes = hops = 0
     for phase in programs:
-        result = Machine(phase.program, profile).run(memory={HELD: held, NEEDED: needed})
+        result = Machine(phase.program, profile).run(memory={HELD: values, NEEDED: needed})
         needed = np.asarray(result.memory[NEEDED]).reshape(needed.shape)
         cycles += result.cycles
         reads += sum(result.counts.memory_reads.values())
         writes += sum(result.counts.memory_writes.values())
         hops += result.counts.wavelet_hops
     rows, columns = exchange.needed.has.shape
-    return _ProgramRun(needed[:rows, :columns], cycles, reads, writes, hops)
+    parts = needed.reshape(*grid, *exchange.needed.extents)[:rows, :columns]
+    return _ProgramRun(parts, cycles, reads, writes, hops)
 
 
 def try_exchange(

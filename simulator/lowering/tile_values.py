@@ -127,7 +127,7 @@ def _gathered(layout: TileLayout, values: Values, starts: Mapping[str, Integers]
 
     starts: by rank variable, where each tile begins.
     """
-    values = np.ascontiguousarray(values)
+    values = np.asarray(values, order="C")  # ascontiguousarray would give a scalar a rank
     ranks = len(values.shape)
     pitches = np.array(values.strides, dtype=np.int64) // values.itemsize
     first = np.zeros(len(next(iter(starts.values()))), dtype=np.int64)

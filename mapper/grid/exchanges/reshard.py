@@ -173,8 +173,8 @@ class _Overlaps:
         if not parts or len(parts) * len(needs) > MOST_PAIRS:
             return None
         ranks = len(held.extents)
-        first = np.array(list(parts), dtype=np.int64).reshape(-1, 1, ranks)
-        wanted = np.array(list(needs), dtype=np.int64).reshape(1, -1, ranks)
+        first = np.array(list(parts), dtype=np.int64).reshape(len(parts), 1, ranks)
+        wanted = np.array(list(needs), dtype=np.int64).reshape(1, len(needs), ranks)
         end = wanted + np.array(needed.extents, dtype=np.int64)
         low, high = _clipped(wanted, end, held.shape)
         inside = (high - low).clip(min=0).prod(axis=2)[0]

@@ -122,6 +122,23 @@ def test_what_stays_is_exchanged_and_equals_numpy() -> None:
     np.testing.assert_allclose(values["Z"], (np.exp(given) + given).sum(axis=1), rtol=1e-5)
 
 
+@pytest.mark.parametrize("elements", [(1, 1), (3, 2)])
+def test_a_scalar_between_einsums_is_exchanged_like_any_tensor(elements: tuple[int, int]) -> None:
+    """A tensor without ranks is one value: it may stay, and goes to all elements that need it."""
+    text = """workload:
+  rank_sizes: {K: 23}
+  bits_per_value: {All: 32}
+  einsums: ["S[] = sum(square(X[k]))", "Y[k] = X[k] / sqrt(S[])"]
+"""
+    workload = load_workload(load_document("norm.yaml", text=text))
+    answer = map_on_grid(cascade_arch(*elements), workload)
+    assert answer.certificate.is_optimal
+    given = np.float64(answer.execution.values["X"])
+    expected = given / np.sqrt((given**2).sum())
+    np.testing.assert_allclose(answer.execution.values["Y"], expected, rtol=1e-5)
+    assert elements != (1, 1) or "S" not in outside(answer)
+
+
 def test_halos_are_exchanged_between_steps_of_a_stencil() -> None:
     answer = map_on_grid(cascade_arch(4, 4), cascade_workload("smoothing", m=12, n=12))
     assert [halo.name for halo in answer.execution.exchanges] == ["S to Z"]
