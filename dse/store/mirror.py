@@ -59,14 +59,13 @@ class Mirror:
         TilewrightError if the mirror has those of another run.
         """
         del seconds, sharing
-        self._check(trials)
-        base = next((t.metrics for t in trials[:1] if t.baseline), None)
         try:
-            self._study.add_trials([self._frozen(t, base) for t in trials[self._count :]])
+            self._copy(trials)
+        except TilewrightError:
+            raise
         except Exception as error:  # of any driver of a database
+            self._checked = False  # it may have some of the trials
             say(f"note: the mirror {self._target} is left behind: {_first_line(error)}")
-            return
-        self._count = len(trials)
 
     def evaluated(self, done: int, count: int) -> None:
         """Do nothing: a mirror has whole batches only."""
@@ -76,15 +75,20 @@ class Mirror:
         if self._count:
             raise self._of_another_run()
 
+    def _copy(self, trials: Sequence[Trial]) -> None:
+        if not self._checked:
+            self._check(trials)
+        base = next((t.metrics for t in trials[:1] if t.baseline), None)
+        self._study.add_trials([self._frozen(t, base) for t in trials[self._count :]])
+        self._count = len(trials)
+
     def _check(self, trials: Sequence[Trial]) -> None:
-        """Check once that the trials in the mirror are the first ones of this run."""
-        if self._checked:
-            return
-        self._checked = True
+        """Check that the trials in the mirror are the first ones of this run, and count them."""
         there = self._study.get_trials(deepcopy=False)
         pairs = zip(there, trials, strict=False)
         if len(there) > len(trials) or any(t.params != dict(ours.point) for t, ours in pairs):
             raise self._of_another_run()
+        self._count, self._checked = len(there), True
 
     def _of_another_run(self) -> TilewrightError:
         trials = some(self._count, "trial")
@@ -189,7 +193,19 @@ def _journal(path: Path) -> Any:
     from optuna.storages.journal import JournalFileBackend
 
     path.parent.mkdir(parents=True, exist_ok=True)
+    _without_torn_line(path)
     return JournalStorage(JournalFileBackend(str(path)))
+
+
+def _without_torn_line(path: Path) -> None:
+    """Cut off a last line without its end, which a full disk leaves: Optuna would read no more."""
+    if not path.exists():
+        return
+    whole = path.read_bytes()
+    end = whole.rfind(b"\n") + 1
+    if end < len(whole):
+        with path.open("r+b") as journal:
+            journal.truncate(end)
 
 
 def _distribution(dimension: Dimension) -> Any:

@@ -46,6 +46,56 @@ def test_trials_stand_in_both_mirrors_and_a_resume_adds_the_new_ones(toy, tmp_pa
         ]
 
 
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_a_mirror_that_fails_before_or_within_a_batch_gets_each_trial_once(
+    toy, tmp_path, monkeypatch, capsys
+):
+    spec = load_study(toy.write_study(tmp_path), {"search.trials": 24})
+    target = f"sqlite:///{tmp_path / 'study.db'}"
+    mirror = Mirror(spec, target, "toy")
+    calls = iter(["read fails", "read", "some are written", "read", "written"])
+
+    class Failing:
+        def __init__(self, study):
+            self.study = study
+
+        def get_trials(self, **options):
+            if next(calls) == "read fails":
+                raise OSError("no server")
+            return self.study.get_trials(**options)
+
+        def add_trials(self, trials):
+            if next(calls) == "some are written":
+                self.study.add_trials(trials[:3])
+                raise OSError("no server")
+            self.study.add_trials(trials)
+
+    monkeypatch.setattr(mirror, "_study", Failing(mirror._study))
+    execution = Execution(evaluator=toy.ToyModel(0.0), watcher=mirror)
+    trials = start_study(spec, tmp_path / "run", execution).trials
+    study = optuna.load_study(study_name="toy", storage=target)
+    assert [each.user_attrs["number"] for each in study.trials] == [t.number for t in trials]
+    assert capsys.readouterr().err.count("left behind: OSError: no server") == 2
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_a_journal_with_a_torn_last_line_is_brought_up_to_date(toy, tmp_path):
+    spec = load_study(toy.write_study(tmp_path), {"search.trials": 16})
+    journal = tmp_path / "journal.log"
+
+    def execution():
+        watcher = with_mirrors(Silent(), spec, (str(journal),), "toy")
+        return Execution(evaluator=toy.ToyModel(0.0), watcher=watcher)
+
+    run = start_study(spec, tmp_path / "run", execution()).run
+    journal.write_bytes(journal.read_bytes()[:-30])
+    trials = resume_study(run.path, execution(), Changes(trials=24)).trials
+    study = optuna.load_study(
+        study_name="toy", storage=JournalStorage(JournalFileBackend(str(journal)))
+    )
+    assert [each.user_attrs["number"] for each in study.trials] == [t.number for t in trials]
+
+
 def test_a_mirror_that_cannot_be_opened(toy, tmp_path):
     spec = load_study(toy.write_study(tmp_path))
     with pytest.raises(TilewrightError, match="cannot be opened"):
