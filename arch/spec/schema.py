@@ -174,10 +174,17 @@ def _words(
         field_names = _known_fields(model, inner[:-1])
         return f"unknown field {name}", did_you_mean(str(inner[-1]), field_names) or None
     if kind == "value_error":
-        return str(context.get("error", entry["msg"])), None
+        return _of_check(context.get("error", entry["msg"]))
     expected = _expected(kind, context)
     words = f"{name or 'the value'} must be {expected}" if expected else _plain(entry)
     return words, _as_list(entry.get("input")) if expected == _WANTED["list"] else None
+
+
+def _of_check(error: object) -> tuple[str, str | None]:
+    """Return what a check of a field says: `raise ValueError(what)` or `(what, instead)`."""
+    if isinstance(error, ValueError) and len(error.args) > 1:
+        return str(error.args[0]), str(error.args[1])
+    return str(error), None
 
 
 def _as_list(value: object) -> str | None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping as MappingOf
 from pathlib import Path
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from tilewright.arch.errors import Where
 from tilewright.arch.files.document import DocPath, Document, Tagged
@@ -14,7 +14,7 @@ from tilewright.arch.files.source import load_document
 from tilewright.arch.files.toplevel import check_top_level
 from tilewright.arch.names import did_you_mean
 from tilewright.arch.spec.schema import SpecModel, parse
-from tilewright.mapper.grid.schemes.reduction_scheme import REDUCTION
+from tilewright.mapper.grid.schemes.reduction_scheme import reduction_scheme
 from tilewright.mapper.mapping.mapping import (
     Compute,
     Mapping,
@@ -25,7 +25,16 @@ from tilewright.mapper.mapping.mapping import (
     Temporal,
     Toll,
 )
-from tilewright.mapper.workload.errors import MappingError
+from tilewright.mapper.workload.errors import InfeasibleMapping, MappingError
+
+
+def _check_scheme(text: str) -> str:
+    if text:
+        try:
+            reduction_scheme(text)
+        except InfeasibleMapping as error:
+            raise ValueError(error.what, error.instead) from None
+    return text
 
 
 class _StorageSpec(SpecModel):
@@ -33,7 +42,7 @@ class _StorageSpec(SpecModel):
     component: str
     persistent: bool = False
     buffers: int = Field(default=1, ge=1)
-    reduction: str = Field(default="", pattern=REDUCTION)
+    reduction: Annotated[str, AfterValidator(_check_scheme)] = ""
     shift: str = ""
     binding: Any = None  # refused unless empty
 

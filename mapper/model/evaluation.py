@@ -49,9 +49,7 @@ def score_mapping(
     """
     chosen = conventions_called(conventions)
     workload = counted(workload, chosen.einsum)
-    tensors = {einsum.name: frozenset(einsum.tensors) for einsum in workload.einsums}
-    paths = paths_of(mapping, lambda name: tensors.get(name, ()))
-    _check_einsums(paths, workload, mapping)
+    paths = _paths(workload, mapping)
     try:
         runs = [(path, _view(arch, workload, path, chosen)) for path in paths]
         score = evaluate_flat(runs, chosen)
@@ -63,6 +61,28 @@ def score_mapping(
         ) from None
     notes = _notes(mapping.nodes)
     return replace(score, notes=notes) if notes else score
+
+
+def check_mapping(arch: Arch, workload: Workload, mapping: Mapping) -> None:
+    """Check that a mapping is one of a workload on an architecture, whether it fits or not.
+
+    Raises MappingError, with the place in the mapping file, for a name that workload or
+    architecture does not have, and for loops that do not end at tiles of 1; InfeasibleMapping if it
+    uses more instances than exist.
+    """
+    chosen = conventions_called("default")
+    workload = counted(workload, chosen.einsum)
+    for path in _paths(workload, mapping):
+        view = _view(arch, workload, path, chosen)
+        tally(restrict(path, frozenset(view.tensors)), view, chosen)
+
+
+def _paths(workload: Workload, mapping: Mapping) -> tuple[Path, ...]:
+    """Return the path of each Einsum; raise MappingError unless each has one, in order."""
+    tensors = {einsum.name: frozenset(einsum.tensors) for einsum in workload.einsums}
+    paths = paths_of(mapping, lambda name: tensors.get(name, ()))
+    _check_einsums(paths, workload, mapping)
+    return paths
 
 
 def _notes(nodes: tuple[Node, ...]) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from tilewright.mapper.grid.pipelines.einsum_groups import EinsumGroup, einsum_g
 from tilewright.mapper.grid.reading.mapping_reading import space_time
 from tilewright.mapper.grid.space_time import SpaceTime
 from tilewright.mapper.mapping.mapping import Mapping
+from tilewright.mapper.model.evaluation import check_mapping
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.workload import Workload
 from tilewright.simulator.exchanges.exchange_execution import ExchangeExecution
@@ -160,13 +161,14 @@ def execute(
     from the seed of `settings`. The Einsums run one after the other, and what an Einsum computed is
     an operand of the next: it stays in the elements if the mapping stores it nowhere else, or goes
     through the memory outside. Those of a Pipeline run as one program, turn after turn. Raises
-    InfeasibleMapping, with the reason, if the mapping is not on the grid or does not fit;
-    MappingError if an Einsum is missing; WrongResult if a result or a count is wrong, which is a
-    fault of Tilewright.
+    MappingError if it is no mapping of this workload and architecture; InfeasibleMapping, with the
+    reason, if it is not on the grid or does not fit; WrongResult if a result or a count is wrong,
+    which is a fault of Tilewright.
     """
     settings = settings or ExecutionSettings()
     given = dict(operands or {})
     _check_known(given, workload)
+    check_mapping(arch, workload, mapping)
     values = workload_operands(workload, settings.seed, given)
     given.update(values)
     groups = einsum_groups(mapping, workload, _grid(arch, workload))

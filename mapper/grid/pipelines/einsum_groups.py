@@ -53,7 +53,7 @@ def einsum_groups(mapping: Mapping, workload: Workload, grid: Grid) -> tuple[Ein
     Raises InfeasibleMapping if Einsums share loops in another way than a Pipeline, MappingError if
     one is missing.
     """
-    groups = list(_groups((), mapping.nodes, workload, grid))
+    groups = [_placed(group, mapping) for group in _groups((), mapping.nodes, workload, grid)]
     names = [einsum.name for einsum in workload.einsums]
     by_einsum = {name: group for group in groups for name in group.mappings}
     missing = [name for name in names if name not in by_einsum]
@@ -70,6 +70,36 @@ def einsum_groups(mapping: Mapping, workload: Workload, grid: Grid) -> tuple[Ein
             instead=", ".join(names),
         )
     return tuple(ordered)
+
+
+def _placed(group: EinsumGroup, mapping: Mapping) -> EinsumGroup:
+    """Return a group of one Einsum with the places of its nodes in the file of the mapping.
+
+    Nodes that are not those of the file have the place of its Compute; in a Pipeline all nodes are
+    others.
+    """
+    if group.is_pipeline or not mapping.places:
+        return group
+    by_node = dict(zip(map(id, _all_nodes(mapping.nodes)), mapping.places, strict=True))
+    return replace(
+        group,
+        mappings={
+            name: replace(
+                nest,
+                places=tuple(by_node.get(id(n), by_node[id(nest.nodes[-1])]) for n in nest.nodes),
+            )
+            for name, nest in group.mappings.items()
+        },
+    )
+
+
+def _all_nodes(nodes: Nodes) -> Iterator[Node]:
+    """Yield all nodes, depth first."""
+    for node in nodes:
+        yield node
+        if isinstance(node, Sequential):
+            for branch in node.branches:
+                yield from _all_nodes(branch)
 
 
 def _groups(above: Nodes, nodes: Nodes, workload: Workload, grid: Grid) -> Iterator[EinsumGroup]:
@@ -101,6 +131,8 @@ def _restricted(nodes: Nodes, tensors: Container[str]) -> Iterator[Node]:
 def _of(node: Storage, tensors: Container[str]) -> list[Node]:
     """Return the Storage of some of a node's tensors; nothing if it stores none of them."""
     names = tuple(name for name in node.tensors if name in tensors)
+    if names == node.tensors:
+        return [node]
     return [replace(node, tensors=names)] if names else []
 
 

@@ -5,8 +5,12 @@ A mapping that cannot be read so is refused with the reason: it is not in the ma
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import zip_longest
 from math import prod
 
+from tilewright.arch.errors import Where
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.mapper.grid.grid import Grid, grid_of
 from tilewright.mapper.grid.padding import may_pad, padded
@@ -29,6 +33,7 @@ from tilewright.mapper.mapping.mapping import (
     Toll,
 )
 from tilewright.mapper.workload.einsum import Einsum
+from tilewright.mapper.workload.errors import InfeasibleMapping
 
 
 def space_time(
@@ -49,11 +54,23 @@ def space_time(
     check_einsum(einsum)
     names = set(einsum.tensors)
     reading = _Reading(grid, einsum, staying & names, passed & names)
-    for node in mapping.nodes:
-        reading.take(node)
-    result = reading.result(flat, mapping)
-    check_space_time(result)
+    for node, where in zip_longest(mapping.nodes, mapping.places):
+        with _at(where):
+            reading.take(node)
+    with _at(mapping.places[-1] if mapping.places else None):
+        result = reading.result(flat, mapping)
+        check_space_time(result)
     return result
+
+
+@contextmanager
+def _at(where: Where | None) -> Iterator[None]:
+    """Add the place in a file to a refusal."""
+    try:
+        yield
+    except InfeasibleMapping as error:
+        error.where = error.where or where
+        raise
 
 
 class _Reading:

@@ -18,9 +18,6 @@ Order = Literal["x_first", "y_first", "snake", "ring"]
 _COUNT = r"[1-9][0-9]{0,8}"
 LINE_SCHEME = rf"chain|tree|two_phase(?:\({_COUNT}\))?|auto(?:\({_COUNT},{_COUNT},{_COUNT}\))?"
 """What the elements of a line may do."""
-_GRID_SCHEME = rf"(?:{LINE_SCHEME}|snake|y_first\((?:{LINE_SCHEME})\))"
-REDUCTION = rf"^(?:{_GRID_SCHEME}|all_reduce\((?:{_GRID_SCHEME}|ring)\))?$"
-"""What `reduction` of a Storage may be."""
 _PARTS = re.compile(rf"(?P<snake>snake)|(?P<x>{LINE_SCHEME})|y_first\((?P<y>{LINE_SCHEME})\)")
 _SHARED = re.compile(r"all_reduce\((.*)\)")
 

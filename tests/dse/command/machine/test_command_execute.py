@@ -222,3 +222,46 @@ def test_a_mapping_that_breaks_a_rule_runs_with_the_note_of_evaluate(found, here
     document = json.loads(run("execute", "--arch", "ruled.yaml", *files, "--json").stdout)
     assert [f"note: {note}" for note in document["notes"]] == notes
     assert "the mapping breaks loop_bounds of Grid.X" in Path("page.html").read_text()
+
+
+BY_HAND = """mapping:
+  nodes:
+  - !Storage {tensors: [X, W, H], component: Host}
+  - !Spatial {rank_variable: m, tile_shape: 4, name: X, component: Grid}
+  - !Storage {tensors: [H], component: SRAM}
+  - !Temporal {rank_variable: k, tile_shape: 4}
+  - !Storage {tensors: [X, W], component: SRAM}
+  - !Temporal {rank_variable: m, tile_shape: 1}
+  - !Temporal {rank_variable: k, tile_shape: 1}
+  - !Storage {tensors: [X], component: Scalar}
+  - !Temporal {rank_variable: n, tile_shape: 1}
+  - !Compute {einsum: H, component: Engine}
+"""
+
+
+@pytest.mark.parametrize(
+    ("written", "instead", "line", "words"),
+    [
+        ("component: Engine", "component: MAC", 13, "no Compute 'MAC'"),
+        ("einsum: H", "einsum: Q", 13, "no Einsum 'Q'"),
+        ("component: Scalar", "component: Scalars", 11, "'Scalars' is not a Memory"),
+        ("name: X", "name: Z", 5, "'Grid.Z'"),
+        ("k, tile_shape: 1}", "k, tile_shape: 2}", 13, "'k (tile 2)'"),
+        ("m, tile_shape: 4", "m, tile_shape: 1", 5, "uses 8 instances"),
+        ("[H], component: SRAM", "[H], component: SRAM, reduction: banana", 6, "banana"),
+        ("tile_shape: 4}\n  - !Storage {tensors: [X,", "tile_shape: 5}\n  - !Storage {tensors: [X,",
+         7, "do not divide the 12 values of k"),
+        ("tensors: [X, W], component: SRAM", "tensors: [X, W], component: SRAM, buffers: 3", 13,
+         "X has 3 buffers"),
+        ("[X, W], component: SRAM", "[X], component: SRAM", 13, "W has no Storage"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_in_a_mapping_by_hand_has_its_place(here, written, instead, line, words):
+    work = WORKLOAD.split('  - einsum: "Z', maxsplit=1)[0]
+    Path("w.yaml").write_text(work)
+    assert written in BY_HAND
+    Path("m.yaml").write_text("\n" + BY_HAND.replace(written, instead))
+    refused = executed()
+    assert refused.exit_code == 2
+    assert words in refused.stderr
+    assert f"m.yaml:{line}:" in refused.stderr
