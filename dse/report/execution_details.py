@@ -48,6 +48,7 @@ def _pipeline_section(run: PipelineExecution) -> dict[str, Any]:
         "counts equal the model's": "yes",
         "turns": float(run.plan.turns),
         "cycles": float(run.cycles),
+        **_instances(run),
         "lower bound of the cycles": float(run.lower_bound_cycles),
         "grid, columns × rows": f"{reads[0].columns:,} × {reads[0].rows:,} elements",
         "SRAM per element": f"{run.sram_bits / 8:,.0f} bytes",
@@ -59,7 +60,14 @@ def _pipeline_section(run: PipelineExecution) -> dict[str, Any]:
     states, energy_by = _cycles_by_state(run.trace), by_component(run.energy_by)
     details = section(run.name, "\n\n".join(nests), energy_by, states, facts)
     moved = {"traffic": traffic(run.energy_by)}
-    return {**details, **moved, **_machine_parts(run.trace, run.cycles)}
+    return {**details, **moved, **_machine_parts(run.trace, run.instance_cycles)}
+
+
+def _instances(run: EinsumExecution | PipelineExecution) -> dict[str, str]:
+    """Return how often an Einsum runs, as a fact; none for a single instance."""
+    if run.instances == 1:
+        return {}
+    return {"instances": f"{run.instances:,} of {run.instance_cycles:,} cycles each, one ran"}
 
 
 def _einsum_section(
@@ -71,6 +79,7 @@ def _einsum_section(
         "largest error": f"{100 * run.error_share:.3g} % of the rounding bound",
         "counts equal the model's": "yes",
         "cycles": float(run.cycles),
+        **_instances(run),
         "lower bound of the cycles": float(run.lower_bound_cycles),
         "utilization": f"{100 * run.utilization:.3g} %",
         "padding": f"{100 * read.padding_share:.3g} % of the points computed",
@@ -91,7 +100,7 @@ def _einsum_section(
     for done in exchanges:
         name = f"{done.kind} of {done.exchange.tensor}"
         moved[name] = moved.get(name, 0.0) + done.energy
-    return {**details, "traffic": moved, **_machine_parts(run.trace, run.cycles)}
+    return {**details, "traffic": moved, **_machine_parts(run.trace, run.instance_cycles)}
 
 
 def program_section(name: str, text: str, result: RunResult) -> dict[str, Any]:

@@ -56,6 +56,8 @@ def _costs(run: EinsumExecution | PipelineExecution) -> dict[str, Any]:
     return {
         "cycles": run.cycles,
         "lower_bound_cycles": run.lower_bound_cycles,
+        "instances": run.instances,
+        "instance_cycles": run.instance_cycles,
         "latency": run.latency,
         "energy": run.energy,
         "energy_by": by_component(run.energy_by),
@@ -118,6 +120,7 @@ def execution_lines(execution: Execution) -> list[str]:
         lines += [
             f"{run.name}: the result equals numpy, {len(run.counts)} counts equal the model's",
             f"  cycles    {run.cycles:>14,}  lower bound {run.lower_bound_cycles:,} ({share})",
+            *_instance_lines(run),
             f"  energy    {quantity(run.energy, 'energy'):>14}  predicted but for leakage exactly",
             f"  SRAM      {run.sram_bits // 8:>8,} bytes  of an element",
             f"  elements  {run.elements:>14,}{_busy(run)}",
@@ -136,6 +139,13 @@ def execution_lines(execution: Execution) -> list[str]:
     return [*lines, "", total + quantity(execution.energy, "energy")]
 
 
+def _instance_lines(run: EinsumExecution | PipelineExecution) -> list[str]:
+    """Return how often an Einsum runs, as a line; none for a single instance."""
+    if run.instances == 1:
+        return []
+    return [f"  instances {run.instances:>14,}  of {run.instance_cycles:,} cycles each, one ran"]
+
+
 def _pipeline_lines(run: PipelineExecution) -> list[str]:
     """Return several Einsums in one program as lines for the terminal."""
     names = [part.read.einsum.name for part in run.plan.plans]
@@ -144,6 +154,7 @@ def _pipeline_lines(run: PipelineExecution) -> list[str]:
     return [
         f"{title}: the results equal numpy, {len(run.counts)} counts equal the model's",
         f"  cycles    {run.cycles:>14,}  lower bound {run.lower_bound_cycles:,} ({share})",
+        *_instance_lines(run),
         f"  energy    {quantity(run.energy, 'energy'):>14}  predicted but for leakage exactly",
         f"  SRAM      {run.sram_bits // 8:>8,} bytes  of an element",
         f"  elements  {run.elements:>14,}",

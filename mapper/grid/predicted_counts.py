@@ -38,15 +38,16 @@ def predict(read: SpaceTime) -> Counts:
     Return {"einsum/component/tensor/action": number}, sorted by key, zeros left out. The unit is
     values (one value is one word on the fabric), summed over all elements. Actions: read and write
     of the memory outside and of the elements' memories; hop of the fabric (words times links, the
-    tensor "None"); compute and add of the engine (tensor "None"). The counts of an execution equal
-    these (theory/grid.md §5). Raises AssertionError if the model counts a fraction of a value.
+    tensor "None"); compute and add of the engine (tensor "None"). They are those of all instances
+    of the Einsum. The counts of an execution equal these (theory/grid.md §5). Raises AssertionError
+    if the model counts a fraction of a value.
     """
     counts: Counter[str] = Counter()
     for key, number in _of_mapping(read).items():
         counts[key] += number
     for part in (_of_fabric(read), _of_zeros(read), _of_shifts(read)):
         for key, number in part.items():
-            counts[key] += number
+            counts[key] += number * read.einsum.n_instances  # the model's have all instances
     return {key: number for key, number in sorted(counts.items()) if number}
 
 

@@ -115,14 +115,16 @@ def execute_exchange(
         raise WrongResult(
             f"{name}: the run counts {counts}, the model {predicted}: please report this"
         )
-    latency = run.cycles / profile.clock_hz
+    instances = read.einsum.n_instances
+    latency = run.cycles * instances / profile.clock_hz
     leaks = leak_energies(read, latency)
     return ExchangeExecution(
         exchange=exchange,
         einsum=read.einsum.name,
         memory=run.parts.reshape(*exchange.needed.has.shape, 1, -1),
-        cycles=run.cycles,
-        lower_bound_cycles=sum(program_bound(p.program, profile, p.flows) for p in programs),
+        cycles=run.cycles * instances,
+        lower_bound_cycles=instances
+        * sum(program_bound(p.program, profile, p.flows) for p in programs),
         latency=latency,
         counts=counts,
         predicted=predicted,
@@ -231,7 +233,8 @@ def _counts(
         f"{name}/{memory}/{exchange.tensor}/read": reads,
         f"{name}/{memory}/{exchange.tensor}/write": writes,
     }
-    return {key: number for key, number in sorted(counts.items()) if number}
+    instances = read.einsum.n_instances
+    return {key: number * instances for key, number in sorted(counts.items()) if number}
 
 
 def _name(exchange: HaloExchange | Reshard, einsum: str) -> str:

@@ -141,4 +141,5 @@ def _bound(move: Move) -> float:
             f"move/{grid.memory.name}/{move.tensor}/write": written,
         }
         energy = sum(action_energies(move.read, counts).values())
+        energy *= candidates.space.einsum.n_instances
     return candidates.value_of(cycles, energy)

@@ -36,7 +36,9 @@ class PricedPath(Protocol):
 
 
 def count_actions(plan: Plan, counters: Counts) -> dict[str, int]:
-    """Return a run's counts of actions under the keys of `predict`, without the zeros.
+    """Return the counts of actions under the keys of `predict`, without the zeros.
+
+    `counters`: of the run of one instance; the result is for all instances of the Einsum.
 
     A key is `einsum/component/tensor/action`: read and write are values of the elements' memory and
     of the host beyond the border, hop is wavelets times links, compute is points of the iteration
@@ -61,7 +63,8 @@ def count_actions(plan: Plan, counters: Counts) -> dict[str, int]:
     counts[f"{name}/{grid.compute.name}/None/compute"] = computed
     added = counters.labelled.get(f"add {read.output.name}", 0)
     counts[f"{name}/{grid.compute.name}/None/add"] = added
-    return {key: number for key, number in sorted(counts.items()) if number}
+    instances = read.einsum.n_instances
+    return {key: number * instances for key, number in sorted(counts.items()) if number}
 
 
 def _border_words(plan: Plan, counters: Counts) -> dict[str, int]:

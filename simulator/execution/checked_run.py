@@ -18,10 +18,11 @@ class CheckedRun(ABC):
     """What the run of a program gave, on the machine of `profile`.
 
     `operands`: the tensors that it read. `memory`: (rows, columns, 1, values) what the elements
-    hold at the end, by tensor. `cycles`, `latency` (s): of the run. `counts`: numbers of actions by
+    hold at the end, by tensor. `cycles`, `latency` (s): of all instances of the
+    Einsum, one after the other. `counts`: their numbers of actions by
     `name/component/tensor/action`; `predicted`: the same without an execution. `energy_by`: joules
     by such keys, and `name/component/leak`. `error_share`: greatest error of a result as a share (0
-    to 1) of its rounding bound. `find_trace`: gives the trace.
+    to 1) of its rounding bound. `find_trace`: gives the trace of one instance.
     """
 
     profile: Profile

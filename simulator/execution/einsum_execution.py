@@ -106,7 +106,20 @@ class EinsumExecution(CheckedRun):
     @cached_property
     def lower_bound_cycles(self) -> int:
         """A number of cycles that no execution of this mapping goes below."""
-        return lower_bound(self.plan, self.profile)
+        return lower_bound(self.plan, self.profile) * self.instances
+
+    @property
+    def instances(self) -> int:
+        """How often the Einsum runs, each time with other data: its `n_instances`.
+
+        One instance ran; the others take as many cycles and actions.
+        """
+        return self.plan.read.einsum.n_instances
+
+    @property
+    def instance_cycles(self) -> int:
+        """Cycles of one instance, those of the trace and of the timeline."""
+        return self.cycles // self.instances
 
     @property
     def busy_share(self) -> float | None:
@@ -129,7 +142,7 @@ class EinsumExecution(CheckedRun):
     @property
     def utilization(self) -> float:
         """Points of the iteration space that an element computes per cycle, on average."""
-        return self.plan.read.workload_einsum.operations / (self.elements * self.cycles)
+        return self.plan.read.workload_einsum.operations / (self.elements * self.instance_cycles)
 
 
 def execute_plan(
@@ -153,14 +166,15 @@ def execute_plan(
     error_share = data.compare(output, plan.additions)
     counts, predicted = count_actions(plan, run.counts), predict(read)
     check_counts(counts, predicted)
-    latency = run.cycles / profile.clock_hz
+    cycles = run.cycles * read.einsum.n_instances
+    latency = cycles / profile.clock_hz
     return EinsumExecution(
         plan=plan,
         profile=profile,
         operands=data.operands,
         output=output,
         memory=run.memory,
-        cycles=run.cycles,
+        cycles=cycles,
         latency=latency,
         counts=counts,
         predicted=predicted,

@@ -78,12 +78,19 @@ def staying_tensors(mappings: Dict[str, Mapping], workload: Workload, host: str)
     """Return the intermediates that no mapping stores in the memory outside the grid.
 
     `mappings`: of each Einsum. Raises InfeasibleMapping if only some of the Einsums that use an
-    intermediate store it outside.
+    intermediate store it outside, or if one stays that may not (`bound_to_host`).
     """
     staying = set()
     for tensor in intermediates(workload):
         users = [einsum.name for einsum in workload.einsums if tensor in einsum.tensors]
         outside = [name for name in users if tensor in _outside(mappings[name], host)]
+        if not outside and tensor in bound_to_host(workload):
+            times = ", ".join(f"{n}: {workload.einsum(n).n_instances}" for n in users)
+            raise InfeasibleMapping(
+                f"{tensor} stays in the elements between Einsums of different n_instances",
+                value=times,
+                instead=f"a Storage of {tensor} in {host} for all of {', '.join(users)}",
+            )
         if not outside:
             staying.add(tensor)
         elif len(outside) < len(users):
@@ -93,6 +100,19 @@ def staying_tensors(mappings: Dict[str, Mapping], workload: Workload, host: str)
                 instead=f"a Storage of {tensor} in {host} for all of {', '.join(users)}, or none",
             )
     return frozenset(staying)
+
+
+def bound_to_host(workload: Workload) -> frozenset[str]:
+    """Return the intermediates that may not stay in the elements, as they have no one run there.
+
+    Their Einsums have different `n_instances`, and the file does not say which run of the one
+    feeds which run of the other (docs/conventions.md).
+    """
+    instances: dict[str, set[int]] = {}
+    for einsum in workload.einsums:
+        for tensor in einsum.tensors:
+            instances.setdefault(tensor, set()).add(einsum.n_instances)
+    return frozenset(t for t in intermediates(workload) if len(instances[t]) > 1)
 
 
 def _outside(mapping: Mapping, host: str) -> set[str]:

@@ -58,7 +58,17 @@ class PipelineExecution(CheckedRun):
     @cached_property
     def lower_bound_cycles(self) -> int:
         """A number of cycles that no execution of this pipeline goes below."""
-        return pipeline_bound(self.plan, self.profile)
+        return pipeline_bound(self.plan, self.profile) * self.instances
+
+    @property
+    def instances(self) -> int:
+        """How often the Einsums run, each time with other data; one instance ran."""
+        return self.plan.instances
+
+    @property
+    def instance_cycles(self) -> int:
+        """Cycles of one instance, those of the trace and of the timeline."""
+        return self.cycles // self.instances
 
     @property
     def sram_bits(self) -> int:
@@ -100,14 +110,15 @@ def execute_pipeline(
     predicted = [predict(part.read) for part in plan.plans]
     counts, expected = _counted(plan, run.counts), _together(plan, predicted)
     check_counts(counts, expected)
-    latency = run.cycles / profile.clock_hz
+    cycles = run.cycles * plan.instances
+    latency = cycles / profile.clock_hz
     return PipelineExecution(
         plan=plan,
         profile=profile,
         operands=given,
         outputs=outputs,
         memory=_kept_tiles(plan, run),
-        cycles=run.cycles,
+        cycles=cycles,
         latency=latency,
         counts=counts,
         predicted=expected,
@@ -242,7 +253,7 @@ def _counted(plan: PipelinePlan, counters: Counts) -> dict[str, int]:
         f"{compute}/None/compute": counters.maps + counters.labelled.get(COMPUTE, 0),
         f"{compute}/None/add": _added(plan, counters),
     }
-    return {key: number for key, number in sorted(counts.items()) if number}
+    return {key: number * plan.instances for key, number in sorted(counts.items()) if number}
 
 
 def _added(plan: PipelinePlan, counters: Counts) -> int:

@@ -88,8 +88,13 @@ def addresses_of(
 
 
 def words_of(tensor: HeldTensor, read: SpaceTime) -> int:
-    """Return the 16-bit words that the buffers of a tensor, one or two, take in an element."""
-    return tensor.buffers * tensor.values * DTYPES[read.dtype_of(tensor.name)]
+    """Return the 16-bit words that the buffers of a tensor, one or two, take in an element.
+
+    An input that is there before the run is there for each instance of the Einsum.
+    """
+    is_persistent = tensor.resident and not tensor.access.output and tensor.name not in read.staying
+    instances = read.einsum.n_instances if is_persistent else 1
+    return instances * tensor.buffers * tensor.values * DTYPES[read.dtype_of(tensor.name)]
 
 
 def wanted_offsets(read: SpaceTime, kept: LeftTensors) -> dict[str, int]:

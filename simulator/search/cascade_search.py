@@ -27,7 +27,7 @@ from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.mapper.workload.workload import Workload
 from tilewright.simulator.exchanges.exchange_move import Move
-from tilewright.simulator.execution.exchange import bank_offsets, intermediates
+from tilewright.simulator.execution.exchange import bank_offsets, bound_to_host, intermediates
 from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.lowering.addresses import PERIOD_WORDS, LeftTensors
 from tilewright.simulator.search.candidate_search import CandidateSearch
@@ -78,7 +78,7 @@ class Cascade:
         self._reads: dict[int, SpaceTime] = {}
         self._known_fitting: dict[tuple[int, Held], list[_Fitting]] = {}
         self._known_useful: dict[tuple[int, frozenset[str]], bool] = {}
-        self._last = intermediates(workload)
+        self._last, self._bound_to_host = intermediates(workload), bound_to_host(workload)
         self._inputs = [frozenset(a.tensor for a in e.inputs) for e in workload.einsums]
         self._written = _written(workload, frozenset(self._last))
         self._make, self._constraints = candidates, constraints
@@ -114,8 +114,9 @@ class Cascade:
         """Return the sets of an Einsum's tensors that may stay in the elements, the least first."""
         rules = grid_of(self.flats[einsum.name]).host.tensors.resolve({})
         may_stay = [t for t in dict.fromkeys(einsum.tensors) if t in self._last]
-        free = [tensor for tensor in may_stay if tensor not in rules.keep]
-        must = frozenset(may_stay) - rules.keep - rules.may_keep
+        kept = rules.keep | self._bound_to_host
+        free = [tensor for tensor in may_stay if tensor not in kept]
+        must = frozenset(may_stay) - kept - rules.may_keep
         sets = (frozenset(c) for n in range(len(free) + 1) for c in combinations(free, n))
         return [staying for staying in sets if staying >= must]
 

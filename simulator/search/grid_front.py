@@ -159,8 +159,8 @@ class _FrontBounds:
         return self.values(self.latency(cycles), energy, plan.addresses.words)
 
     def latency(self, cycles: float) -> float:
-        """Return the seconds of so many cycles."""
-        return cycles / self.candidates.quick.profile.clock_hz
+        """Return the seconds of so many cycles of each instance."""
+        return self.candidates.latency_of(cycles)
 
     def values(self, latency: float, energy: float, words: int) -> Values:
         """Return the metrics of a run.
@@ -247,7 +247,8 @@ class _FrontWalk:
         """Run a point of the set on numbers; it must give the same metrics."""
         run = self.candidates.execute(point.choice)
         reached = metrics_of(run, self.metrics)
-        assert (run.cycles, reached) == (point.cycles, point.values), (run.cycles, reached, point)
+        cycles = run.instance_cycles
+        assert (cycles, reached) == (point.cycles, point.values), (cycles, reached, point)
         return run
 
     @property

@@ -149,7 +149,7 @@ class QuickBound:
         """
         tiles = self._tiles(family)
         entered = {stream.access.tensor: stream.entered for stream in self._streams(family)}
-        return self._energy.of(tiles, reduction, entered)
+        return self._energy.of(tiles, reduction, entered) * self.space.einsum.n_instances
 
     def cycles(
         self, family: GridFamily, reduction: str | None = None, alone: BodyCycles | None = None
@@ -322,9 +322,10 @@ class QuickBound:
     def _held_words(self, tiles: FamilyTiles) -> Iterator[tuple[str, int]]:
         """Yield (tensor, 16-bit words of its tiles in an element) of all tensors."""
         held = zip(self._wide.items(), (*tiles.inputs, tiles.output), strict=True)
-        buffers = tiles.family.buffers
+        buffers, persistent = tiles.family.buffers, tiles.family.resident - self.space.staying
         for (tensor, wide), values in held:
-            yield tensor, wide * values * (buffers if tensor in tiles.passing else 1)
+            each = wide * values * (buffers if tensor in tiles.passing else 1)
+            yield tensor, each * (self.space.einsum.n_instances if tensor in persistent else 1)
 
     def persistent_words(self, family: GridFamily) -> int:
         """Return the 16-bit words of an element that the persistent tensors of a family take.

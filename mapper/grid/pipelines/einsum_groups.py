@@ -193,6 +193,13 @@ def _check_passed(
 
     No other Einsum uses these.
     """
+    times = {name: workload.einsum(name).n_instances for name in names}
+    if len(set(times.values())) > 1:
+        raise InfeasibleMapping(
+            "the Einsums of a Pipeline have different n_instances",
+            value=", ".join(f"{name}: {number}" for name, number in times.items()),
+            instead="a Sequential, with what they exchange outside the grid",
+        )
     for tensor in sorted(passed & outside):
         raise InfeasibleMapping(
             f"{tensor} passes from Einsum to Einsum of a Pipeline, and stands in {grid.host.name}",

@@ -25,8 +25,6 @@ def check_einsum(einsum: Einsum) -> None:
                 f'an Einsum "{name}_again[{ranks}] = {name}[{ranks}]" before it, and {name}_again '
                 "the second time (one for each further read)",
             )
-    if einsum.n_instances != 1:
-        raise refusal(f"{einsum.name} has {einsum.n_instances} instances", "a rank for them")
     number_types(einsum)
 
 

@@ -47,6 +47,11 @@ class PipelinePlan:
         return "+".join(plan.read.einsum.name for plan in self.plans)
 
     @property
+    def instances(self) -> int:
+        """How often all Einsums run, each time with other data: their `n_instances`."""
+        return self.plans[0].read.einsum.n_instances
+
+    @property
     def peeled(self) -> bool:
         """Whether the first turn has a code of its own: an Einsum adds up over the turns."""
         reads = [plan.read for plan in self.plans]

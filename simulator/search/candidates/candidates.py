@@ -174,12 +174,16 @@ class Candidates:
         return self.value_of(self.quick.least_cycles, 0.0)
 
     def value_of(self, cycles: float, energy: float) -> float:
-        """Return the objective's value of a run of so many cycles.
+        """Return the objective's value of runs of so many cycles, one for each instance.
 
-        energy: joules without leakage, which is added to it.
+        energy: joules of all instances without leakage, which is added to it.
         """
-        latency = cycles / self.quick.profile.clock_hz
+        latency = self.latency_of(cycles)
         return objective_value(self.objective, latency, energy + self.quick.leak_power * latency)
+
+    def latency_of(self, cycles: float) -> float:
+        """Return the seconds of all instances of the Einsum where one takes so many cycles."""
+        return cycles * self.space.einsum.n_instances / self.quick.profile.clock_hz
 
     def read(self, choice: GridChoice) -> SpaceTime:
         """Return a choice's mapping as loops in space and time."""
@@ -341,7 +345,7 @@ class Candidates:
 
     def _value_of_run(self, read: SpaceTime, cycles: int) -> float:
         """Return the objective's value of a run, as its execution gives it to the last bit."""
-        latency = cycles / self.quick.profile.clock_hz
+        latency = self.latency_of(cycles)
         if self.objective == "latency":
             return latency
         energies = run_energies(read, predict(read), latency)
