@@ -231,8 +231,13 @@ def _refused(kernel: Kernel, value: Any) -> TypeError:
 
 def _compiled_once(kernel: Kernel) -> ObjectCode:
     """Return the kernel's code, compiled by this process or by another one that has begun."""
-    with compiling(kernel):
-        return _kept(kernel) or _compiled(kernel)
+    from tilewright.arch.lean.background import in_background
+
+    def compiled() -> ObjectCode:
+        with compiling(kernel):
+            return _kept(kernel) or _compiled(kernel)
+
+    return in_background(compiled)
 
 
 @contextmanager

@@ -119,7 +119,7 @@ def main() -> NoReturn:
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         say("interrupted")
-        sys.exit(130)
+        _end_at_once(130)
     except (
         BrokenPipeError,
         OutputClosed,
@@ -133,6 +133,18 @@ def main() -> NoReturn:
     ignore_from_now_on()  # nothing is left but the end of the interpreter,
     gc.freeze()  # which need not look for cycles: a fifth of a short command
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _end_at_once(code: int) -> NoReturn:
+    """Exit, without waiting for a compilation that goes on in a thread of its own."""
+    from tilewright.arch.lean.background import is_busy
+
+    if is_busy():
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):
+                stream.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def _open_streams() -> None:
