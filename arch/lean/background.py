@@ -30,7 +30,7 @@ def in_background(work: Callable[[], T]) -> T:
     def run() -> None:
         try:
             results.append(work())
-        except BaseException as error:  # noqa: BLE001 (it is raised again, in the caller)
+        except BaseException as error:
             errors.append(error)
 
     thread = Thread(target=run, name=_NAME, daemon=False)  # also below a thread that is one

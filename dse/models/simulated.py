@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from math import inf
@@ -21,6 +22,7 @@ from tilewright.dse.study.design_space import Point
 from tilewright.dse.study.study import StudyInput
 from tilewright.mapper.searches.shared.hit_counts import EXECUTIONS as EXECUTED
 from tilewright.mapper.searches.shared.hit_counts import KEEPING
+from tilewright.mapper.workload.errors import InfeasibleMapping
 
 if TYPE_CHECKING:
     from tilewright.arch.spec.architecture import Arch
@@ -129,9 +131,11 @@ class SimulatedEvaluator:
         from tilewright.simulator.known.content_store import NOTHING_KEPT, known_answers
         from tilewright.simulator.search.grid_mapping import GridRequest
 
+        overrides = knobs(point, "machine.")
+        _check_times(self.machine, overrides)
         settings = ExecutionSettings(
             machine=self.machine,
-            overrides=knobs(point, "machine."),
+            overrides=overrides,
             shown_elements=self.shown_elements,
             known=known_answers() if KEEPING.enabled and KEEPING.answers else NOTHING_KEPT,
         )
@@ -140,6 +144,18 @@ class SimulatedEvaluator:
             for einsum in work.einsums
         }
         return GridRequest(settings=settings, constraints=constraints, most_executions=EXECUTIONS)
+
+
+def _check_times(machine: str, overrides: Mapping[str, object]) -> None:
+    """Raise InfeasibleMapping for a machine that runs no program: else each mapping is tried."""
+    from tilewright.simulator.profiles.profile import load_profile
+
+    profile = load_profile(machine).with_values(overrides)
+    if profile.dispatch_to_link_cycles <= profile.hop_cycles:
+        raise InfeasibleMapping(
+            "dispatch_to_link_cycles must exceed hop_cycles: the hop is a part of them",
+            value=(profile.dispatch_to_link_cycles, profile.hop_cycles),
+        )
 
 
 class LoweringDefect(RuntimeError):  # noqa: N818 (says what it is)

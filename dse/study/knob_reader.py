@@ -7,15 +7,18 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from tilewright.arch.errors import SpecError, Where
-from tilewright.arch.expressions.units import unknown_unit
+from tilewright.arch.expressions.units import unknown_unit, without_units
 from tilewright.arch.files.document import Document
+from tilewright.arch.names import did_you_mean
 from tilewright.dse.models.evaluators import METRICS
-from tilewright.dse.run.figures import is_plain_name
+from tilewright.dse.run.figures import check_names, is_plain_name
 from tilewright.dse.study.design_space import Dimension, Space, Value, canonical_json
-from tilewright.dse.study.study_file import KnobItem, StudyFile
+from tilewright.dse.study.study_file import KnobItem, MapperItem, StudyFile
 
 _KNOB_KINDS = ("arch", "workload", "mapping", "machine", "mapper")
-_NAMED_CHOICES = ("mapping.", "mapper.")
+MAPPER_METRICS = ("energy", "latency", "edp", "usage")
+_FORMULAS = ("objective", "front")
+_KINDS: dict[type, str] = {bool: "true or false", int: "a whole number", str: "a text"}
 _OF_TRIALS = ("usage", "base", "trial", "status", "baseline", "proof", "gap", "seconds", "verified")
 _NO_VARIABLE = "workload.variables."
 _FIELDS_WITH_UNITS = ("arch.", "machine.")
@@ -63,6 +66,12 @@ class KnobReader:
             )
         return number
 
+    def bytes(self, value: float | str, *path: str | int) -> int | float:
+        """Return a number of bytes; a quantity with a unit stands for bits. Errors as `number`."""
+        number = self.number(value, *path)
+        has_unit = isinstance(value, str) and without_units(value) != value
+        return number / 8 if has_unit else number
+
     def _where(self, *path: str | int) -> Where:
         return self._document.where(path)
 
@@ -82,6 +91,26 @@ class KnobReader:
         values = self._range(path, knob) if knob.range is not None else self._pow2(path, knob)
         return Dimension(path, values, True, name, where)
 
+    def _option(self, value: Value, path: str, position: int) -> Value:
+        """Return the value of an option of the mapper; SpecError where it takes no such value."""
+        name = path.removeprefix("mapper.")
+        if name in _READERS:
+            return _READERS[name](self, value, "space", path, "values", position)
+        kind = type(MapperItem.model_fields[name].default)
+        kind = kind if kind in (bool, int) else str
+        if type(value) is not kind:
+            raise SpecError(
+                f"{name} takes {_KINDS[kind]}",
+                where=self._where("space", path, "values", position),
+                value=value,
+                instead=f"`{name}: ''` for none, `all`, `m,k`" if name == "uneven" else None,
+            )
+        if name in _FORMULAS:
+            several = name == "front"  # none, too
+            for formula in filter(None, str(value).split(",")) if several else [str(value)]:
+                check_names(formula, MAPPER_METRICS, self._where("space", path, "values", position))
+        return value
+
     def _name(self, path: str, knob: KnobItem) -> str:
         if knob.name is None or is_plain_name(knob.name):
             return knob.name or ""
@@ -100,6 +129,14 @@ class KnobReader:
                 " machine.<field of the profile> or mapper.<option>",
                 where=self._document.where_key(("space", path)),
                 value=path,
+            )
+        if kind == "mapper" and field_path not in MapperItem.model_fields:
+            raise SpecError(
+                f"the mapper has no option {field_path!r}",
+                where=self._document.where_key(("space", path)),
+                value=path,
+                instead=did_you_mean(field_path, MapperItem.model_fields)
+                or f"one of: {', '.join(sorted(MapperItem.model_fields))}",
             )
         if path.startswith(_NO_VARIABLE):
             raise SpecError(
@@ -124,7 +161,9 @@ class KnobReader:
 
     def _constant(self, value: Value, path: str, position: int) -> Value:
         """Return the number that a text such as `64 KiB` or `2**15` stands for, else the value."""
-        if not isinstance(value, str) or path.startswith(_NAMED_CHOICES):
+        if path.startswith("mapper."):
+            return self._option(value, path, position)
+        if not isinstance(value, str) or path.startswith("mapping."):
             return value
         try:
             return self.number(value, "space", path, "values", position)
@@ -162,6 +201,9 @@ class KnobReader:
             raise SpecError("pow2 goes up: [low, high]", where=self._where("space", path, "pow2"))
         exponents = range(ends[0].bit_length() - 1, ends[1].bit_length())
         return tuple(2**exponent for exponent in exponents)
+
+
+_READERS = {"budget": KnobReader.number, "max_memory": KnobReader.bytes}
 
 
 def _steps(low: float, high: float, step: float) -> tuple[Value, ...]:

@@ -18,6 +18,7 @@ from tilewright.dse.study.sampler import sampler_settings
 from tilewright.dse.study.study import StudySpec
 
 _RANK_SIZES = "rank_sizes."
+_MODELS = {"machine": "simulated", "mapper": "analytical"}  # that have them, alone
 
 
 def preflight(spec: StudySpec) -> None:
@@ -29,6 +30,7 @@ def preflight(spec: StudySpec) -> None:
     first = {d.path: d.values[0] for d in spec.space.dimensions}
     hardware = layout_machine if spec.model in LAYOUT_MODELS else architecture
     hardware(spec.arch, {})
+    _check_models(spec)
     _check_hardware_knobs(spec)
     if spec.model in LAYOUT_MODELS:
         _check_layout_machine(spec)
@@ -40,6 +42,19 @@ def preflight(spec: StudySpec) -> None:
     _check_mapper(spec)
     if spec.sampler_options:
         make_sampler(sampler_settings(spec), spec.space).propose(0, 0, 1)
+
+
+def _check_models(spec: StudySpec) -> None:
+    """Check that the model of the study has what a knob of machine or mapper changes."""
+    for dimension in spec.space.dimensions:
+        kind = dimension.path.partition(".")[0]
+        model = _MODELS.get(kind, spec.model)
+        if spec.model != model:
+            raise SpecError(
+                f"the knob {dimension.path} has no effect: the {spec.model} model has no {kind}",
+                where=dimension.where,
+                instead=f"leave it out, or use the model {model}",
+            )
 
 
 def _check_hardware_knobs(spec: StudySpec) -> None:

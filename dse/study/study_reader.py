@@ -27,7 +27,7 @@ from tilewright.dse.sampling.sampler_names import check_sampler
 from tilewright.dse.study.baseline_reader import BaselineReader
 from tilewright.dse.study.changed_keys import replaced
 from tilewright.dse.study.design_space import Value
-from tilewright.dse.study.knob_reader import KnobReader
+from tilewright.dse.study.knob_reader import MAPPER_METRICS, KnobReader
 from tilewright.dse.study.study import (
     DesignLimits,
     Published,
@@ -335,9 +335,9 @@ class StudyReader:
 
     def _limits(self, file: StudyFile) -> DesignLimits:
         values = []
-        for key in ("limit_s", "limit_memory"):
+        for key, read in (("limit_s", self._knobs.number), ("limit_memory", self._knobs.bytes)):
             written = getattr(file.search, key)
-            number = None if written is None else self._knobs.number(written, "search", key)
+            number = None if written is None else read(written, "search", key)
             if number is not None and number <= 0:
                 raise SpecError("a limit is above 0", where=self._where("search", key))
             values.append(None if number is None else float(number))
@@ -365,9 +365,9 @@ class StudyReader:
 
     def _mapper(self, file: StudyFile) -> dict[str, Any]:
         options: dict[str, Any] = file.mapper.model_dump(exclude_none=True)
-        for key in ("budget", "max_memory"):
+        for key, read in (("budget", self._knobs.number), ("max_memory", self._knobs.bytes)):
             if key in options:
-                options[key] = float(self._knobs.number(options[key], "mapper", key))
+                options[key] = float(read(options[key], "mapper", key))
         if file.model != "analytical" and file.mapper.model_fields_set:
             raise SpecError(
                 f"a {file.model} study has no search of mappings by `mapper`",
@@ -381,10 +381,9 @@ class StudyReader:
         """Check the values of the mapper's options that need no file. Raises SpecError."""
         from tilewright.mapper.searches.request import checked_settings
 
-        metrics = ("energy", "latency", "edp", "usage")
-        check_names(options["objective"], metrics, self._where("mapper", "objective"))
+        check_names(options["objective"], MAPPER_METRICS, self._where("mapper", "objective"))
         for position, name in enumerate(options.get("front", ())):
-            self._check_metric(name, list(metrics), "mapper", "front", position)
+            self._check_metric(name, list(MAPPER_METRICS), "mapper", "front", position)
         with placed(self._where("mapper")):
             checked_settings(options)
 

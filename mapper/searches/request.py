@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from math import inf
 from pathlib import Path
@@ -342,8 +342,14 @@ def _check_limits(options: SearchSettings) -> None:
 
 
 def _names(value: object) -> tuple[str, ...]:
-    """Return several names as a tuple; a single text is one name."""
-    return (value,) if isinstance(value, str) else tuple(value)  # type: ignore[arg-type]
+    """Return several names as a tuple; a text may name several, with commas between them."""
+    if isinstance(value, str):
+        return tuple(name for part in value.split(",") if (name := part.strip()))
+    if not isinstance(value, Iterable):
+        raise TilewrightError(
+            "this option is a list of names", value=value, instead="m,k or a list; '' for none"
+        )
+    return tuple(value)
 
 
 def _check_uneven(options: SearchSettings, workload: Workload) -> None:

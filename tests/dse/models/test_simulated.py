@@ -14,6 +14,7 @@ from tilewright.dse.models.evaluator import asking_for_bounds
 from tilewright.dse.models.evaluators import BOUNDED, METRICS
 from tilewright.dse.models.simulated import SimulatedEvaluator
 from tilewright.dse.study.study import StudyInput
+from tilewright.mapper.workload.errors import InfeasibleMapping
 
 GRID = {
     "arch.variables.GridX": 2,
@@ -70,6 +71,13 @@ def test_constraints_that_no_mapping_obeys_are_infeasible_with_the_reason(files)
     Path(files[1].file).write_text(WORKLOAD.replace("All: 8", "All: 32"))
     with pytest.raises(TilewrightError, match="no shares of up obey"):
         grid_model(files).evaluate({**GRID, "arch.variables.GridX": 1})
+
+
+def test_a_machine_that_runs_no_program_is_infeasible_without_a_search(files, monkeypatch):
+    name = "tilewright.simulator.search.grid_mapping.map_on_grid"
+    monkeypatch.setattr(name, lambda *_: pytest.fail("no mapping is tried"))
+    with pytest.raises(InfeasibleMapping, match="must exceed hop_cycles"):
+        grid_model(files).evaluate({**GRID, "machine.hop_cycles": 3})
 
 
 def test_a_program_that_does_not_run_is_our_defect_not_an_infeasible_design(files, monkeypatch):

@@ -15,6 +15,12 @@ from tilewright.dse.command.shipped import studies_folder
         ("space:", "space:\n  mapping.upp.tile: {values: [1]}", "knob mapping.upp"),
         ("space:", "space:\n  mapping.up.tiles: {values: [1]}", "names no choice of a mapping"),
         ("space:", "space:\n  machine.hop_cicles: {values: [1]}", "hop_cicles"),
+        (
+            "space:",
+            "space:\n  mapper.fusion: {values: [true]}",
+            "the simulated model has no mapper",
+        ),
+        ("space:", "space:\n  mapper.fusions: {values: [true]}", "did you mean fusion?"),
         ("space:", "space:\n  arch.SRAM.sise: {values: [1]}", "SRAM has no field sise"),
         ("space:", "space:\n  workload.TOKENZ: {values: [1]}", "did you mean TOKENS?"),
         ("space:", "space:\n  workload.rank_sizes.Q: {values: [1]}", "no workload here has a rank"),
@@ -65,3 +71,39 @@ def test_a_layout_study_is_checked_before_its_first_trial(tmp_path, monkeypatch,
     assert done.exit_code == 2, done.output
     assert words in done.stderr
     assert not (tmp_path / "runs").exists()
+
+
+ANALYTICAL = """\
+name: options
+arch: {file: edge_npu}
+workload: {file: mlp4}
+model: analytical
+objectives: [energy, latency]
+space:
+  KNOB
+search: {sampler: grid, trials: 4}
+"""
+
+
+@pytest.mark.parametrize(
+    ("knob", "words"),
+    [
+        ("machine.hop_cycles: {values: [1]}", "the analytical model has no machine"),
+        ("mapper.progress: {values: [1]}", "the mapper has no option 'progress'"),
+        ("mapper.uneven: {values: [true]}", "uneven takes a text"),
+        ("mapper.fusion: {values: ['no']}", "fusion takes true or false"),
+        ("mapper.seed: {values: [0.5]}", "seed takes a whole number"),
+        ("mapper.budget: {values: [soon]}", "soon"),
+        ("mapper.objective: {values: [enrgy]}", "there is no metric enrgy"),
+        ("mapper.front: {values: ['energy,usge']}", "there is no metric usge"),
+    ],
+)
+def test_an_option_of_the_mapper_is_checked_before_the_first_trial(
+    tmp_path, monkeypatch, knob, words
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "study.yaml").write_text(ANALYTICAL.replace("KNOB", knob))
+    done = run("validate", "study.yaml")
+    assert done.exit_code == 2, done.output
+    assert words in done.stderr
+    assert "study.yaml:7:" in done.stderr

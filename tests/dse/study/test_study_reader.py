@@ -31,6 +31,33 @@ def test_values_of_a_knob(toy, tmp_path, knob, values):
     assert knob_values(toy, tmp_path, knob) == values
 
 
+OPTIONS = """\
+name: options
+arch: {file: edge_npu}
+workload: {file: mlp4}
+model: analytical
+mapper: {max_memory: 2 GB, budget: 500 ms}
+objectives: [energy]
+space:
+  mapper.max_memory: {values: [1 GB, 2e9]}
+  mapper.budget: {values: [1, 2 s]}
+  mapper.uneven: {values: ['', 'm,k', all]}
+  mapper.front: {values: ['', 'energy,usage.Glb']}
+search: {limit_memory: 600 MB}
+"""
+
+
+def test_options_of_the_mapper_have_units_and_bytes_are_no_bits(tmp_path):
+    (tmp_path / "study.yaml").write_text(OPTIONS)
+    spec = load_study(tmp_path / "study.yaml")
+    values = {each.path: list(each.values) for each in spec.space.dimensions}
+    assert values["mapper.max_memory"] == [1e9, 2e9]
+    assert values["mapper.budget"] == [1, 2]
+    assert spec.mapper["max_memory"] == 2e9
+    assert spec.mapper["budget"] == 0.5
+    assert spec.limits.memory == 600e6
+
+
 def test_fractions_do_not_drift(toy, tmp_path):
     text = toy.STUDY.split("baselines:")[0].replace("[1, 16]", "[0.1, 0.7], step: 0.1")
     values = load_study(toy.write_study(tmp_path, text)).space.dimensions[1].values
