@@ -6,6 +6,7 @@ fabric and the additions over elements follow from the streams and the partial s
 
 from __future__ import annotations
 
+import ast
 from collections import Counter
 from collections.abc import Mapping
 from fractions import Fraction
@@ -28,6 +29,8 @@ from tilewright.mapper.model.evaluation import evaluate_flat
 from tilewright.mapper.model.padded_spans import zeros_counted
 from tilewright.mapper.model.path import paths_of
 from tilewright.mapper.model.view import make_view
+from tilewright.mapper.workload.einsum import Einsum
+from tilewright.mapper.workload.formulas.expression import expression
 
 Counts = dict[str, int]
 
@@ -55,10 +58,10 @@ def _of_zeros(read: SpaceTime) -> Counts:
     """Return the reads and writes of zeros that sums in f32 of f16 products begin with.
 
     The first product is added to a zero in memory, unlike in the model. So each value of an output
-    tile is written and read once more (theory/grid.md §4). Empty for other number types and without
-    a scalar in the register.
+    tile is written and read once more (theory/grid.md §4). Empty for other number types and
+    formulas, and without a scalar in the register.
     """
-    if not read.numbers.widens or read.scalar is None:
+    if not read.numbers.widens or read.scalar is None or not _is_product(read.einsum):
         return {}
     kept = read.einsum.outputs[0].rank_variables
     values = prod(read.einsum.bounds[name] for name in kept)
@@ -66,6 +69,14 @@ def _of_zeros(read: SpaceTime) -> Counts:
     number = values * (read.rows * read.columns // shared)
     name = f"{read.einsum.name}/{read.grid.memory.name}/{read.output.name}"
     return {f"{name}/read": number, f"{name}/write": number}
+
+
+def _is_product(einsum: Einsum) -> bool:
+    """Return whether the formula of an Einsum is the product of its two inputs."""
+    match expression(einsum):
+        case ast.BinOp(left=ast.Name(id="_0"), op=ast.Mult(), right=ast.Name(id="_1")):
+            return True
+    return False
 
 
 def _of_shifts(read: SpaceTime) -> Counts:

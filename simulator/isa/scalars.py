@@ -26,7 +26,8 @@ from typing import Final
     FROM_INT,
     NORM,
     SCALE,
-) = range(21)
+    FROM_HALF,
+) = range(22)
 
 SCALARS: Final = {
     "mov": (MOV, 1),
@@ -50,19 +51,24 @@ SCALARS: Final = {
     "from_int": (FROM_INT, 1),
     "norm": (NORM, 1),
     "scale": (SCALE, 2),
+    "from_half": (FROM_HALF, 1),
 }
 """Code and number of sources of each operation by name."""
 INTEGER_ONLY: Final = ("and", "or", "xor", "shl", "shr")
-FLOAT_ONLY: Final = ("sqrt", "to_int", "from_int", "norm", "scale")
+FLOAT_ONLY: Final = ("sqrt", "to_int", "from_int", "norm", "scale", "from_half")
+
+
+_CONVERTED: Final = {"from_int": "i32", "from_half": "f16"}
+"""Type of the source of an operation that converts it to its own type."""
 
 
 def source_dtypes(operation: str, dtype: str) -> tuple[str, ...]:
     """Return the dtype of each source of a scalar operation whose `dtype` is given.
 
-    All sources have that dtype, except that `from_int` takes one i32 and `scale` takes an i16
-    exponent as its second source. `operation` must be one of SCALARS (else KeyError), except for
-    those two.
+    All sources have that dtype, except that `from_int` takes one i32, `from_half` one f16, and
+    `scale` takes an i16 exponent as its second source. `operation` must be one of SCALARS (else
+    KeyError), except for those three.
     """
-    if operation == "from_int":
-        return ("i32",)
+    if operation in _CONVERTED:
+        return (_CONVERTED[operation],)
     return (dtype, "i16") if operation == "scale" else (dtype,) * SCALARS[operation][1]

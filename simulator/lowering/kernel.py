@@ -117,12 +117,7 @@ def _check_operations(read: SpaceTime) -> None:
     has_sums = any(read.is_reduced(name) for name in read.einsum.bounds)
     if names[0] is not None and (names[1] is not None or not has_sums):
         return
-    if read.numbers.widens:
-        raise InfeasibleMapping(
-            f"there are no instructions from f16 to f32 for {read.einsum.name}",
-            instead="a copy, a sum of values, or a product of two with one in the register",
-        )
-    scalar_steps(read.einsum, read.dtype)  # raises for a function without instructions
+    scalar_steps(read.einsum, read.numbers)  # raises for a function without instructions
 
 
 def _check_terms(read: SpaceTime, layout: TileLayout, vector: tuple[int, ...]) -> None:
@@ -333,14 +328,16 @@ def _inside(point: Point) -> Point:
     return {number: turn for number, turn in point.items() if number >= 0}
 
 
-def scalar_steps(einsum: Einsum, dtype: str) -> int:
+def scalar_steps(einsum: Einsum, numbers: NumberTypes, *, has_scalar: bool = False) -> int:
     """Return the number of scalar instructions that a map of an Einsum runs for each point.
 
-    Raises InfeasibleMapping for a function without instructions.
+    `has_scalar`: whether one input is a single value, which is loaded before. Raises
+    InfeasibleMapping for a function without instructions.
     """
     task = TaskBuilder("formula")
-    emit_value(task, expression(einsum), dtype)
-    return len(task.body) + 1
+    emit_value(task, expression(einsum), numbers.output)
+    widened = len(einsum.inputs) - has_scalar if numbers.widens else 0
+    return len(task.body) + widened + 1
 
 
 WIDENING_PRODUCT = "fmachs"
@@ -413,15 +410,25 @@ def _map(
     *,
     first: bool,
 ) -> None:
-    """Append the operation as a map; a value of the register is loaded once before it."""
+    """Append the operation as a map; a value of the register is loaded once before it.
+
+    Inputs of f16 with an output of f32 become f32 first.
+    """
     read = kernel.read
-    dtype, tree = read.dtype, expression(read.einsum)
+    dtype, tree, load = read.dtype, expression(read.einsum), "mov"
+    given = "_{}"
+    if read.numbers.widens:
+        load, given = "from_half", "half{}"
     for number, operand in enumerate(inputs):
         if isinstance(operand, Element):
-            task.compute(f"_{number}", "mov", operand, dtype=dtype)
-    vectors = [(f"_{n}", operand) for n, operand in enumerate(inputs) if isinstance(operand, Ref)]
+            task.compute(f"_{number}", load, operand, dtype=dtype)
+    vectors = {n: operand for n, operand in enumerate(inputs) if isinstance(operand, Ref)}
     sums = [] if first else [("before", output)]
-    with task.map(*vectors, *sums, output=("after", output)):
+    named = [(given.format(number), operand) for number, operand in vectors.items()]
+    with task.map(*named, *sums, output=("after", output)):
+        if read.numbers.widens:
+            for number in vectors:
+                task.compute(f"_{number}", load, given.format(number), dtype=dtype)
         value = emit_value(task, tree, dtype)
         if first:
             task.compute("after", "mov", value, dtype=dtype)

@@ -271,7 +271,7 @@ class ElementCycles:
         numbers = number_types(einsum)
         name = own_operation(einsum, numbers, first=is_first, has_scalar=has_scalar)
         if name is None:
-            steps = scalar_steps(einsum, numbers.output)
+            steps = scalar_steps(einsum, numbers, has_scalar=has_scalar)
             cycles = float((steps + 1) * profile.scalar_operation_cycles + profile.map_step_cycles)
             return _OperationRate(1, cycles, cycles, reads_output=False)
         timing = profile.operations[name]

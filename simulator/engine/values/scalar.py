@@ -26,6 +26,7 @@ from tilewright.simulator.isa.scalars import (
     AND,
     DIV,
     EQ,
+    FROM_HALF,
     FROM_INT,
     LE,
     LT,
@@ -146,12 +147,14 @@ def on_floats(code: int, dtype: int, left: int, right: int) -> Word:
     """Do a scalar operation on two floats given by their bits; return the bits of the result.
 
     dtype: SCALAR_F32 or SCALAR_F16. A comparison gives 1 or 0, TO_INT an integer; FROM_INT takes
-    one.
+    one, and FROM_HALF an f16.
     """
     half = dtype == at.SCALAR_F16
     if code == FROM_INT:
         number = np.float32(left)
         return f32_to_f16(number) if half else bits_of(number)
+    if code == FROM_HALF:
+        return left if half else bits_of(f16_to_f32(left))
     x = f16_to_f32(left) if half else f32_of(left)
     y = f16_to_f32(right) if half else f32_of(right)
     if code == TO_INT:
@@ -257,6 +260,8 @@ def compute(store: Table, memory: Memory, element: int, row: int) -> Word:
             store[element + at.E_INTERLOCK] += max(0, store[at.K_SCALAR_OPERAND] - 1)
     code, dtype = store[row + at.U_CODE], store[row + at.U_TYPE]
     source = at.SCALAR_I32 if code == FROM_INT else dtype
+    if code == FROM_HALF:
+        source = at.SCALAR_F16
     left = scalar_value(store, memory, element, row + at.U_LEFT, source)
     right = scalar_value(store, memory, element, row + at.U_RIGHT, dtype)
     if code == MOV:

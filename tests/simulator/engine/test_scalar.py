@@ -20,6 +20,7 @@ from tilewright.simulator.engine.values.scalar import (
     scaled,
     wrapped,
 )
+from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.isa.scalars import (
     ADD,
     AND,
@@ -146,6 +147,30 @@ code main
     r(5) = lt.u32 k, #5
 place main [0:1, 0:1]
 """
+
+
+HALVES = """program p 1 x 1
+code main
+  buffer h f16 [6]
+  buffer s f32 [6]
+  mem1d hs h extent 6
+  mem1d ss s extent 6
+  task main entry
+    map x from hs to ss as y
+      y = from_half.f32 x
+place main [0:1, 0:1]
+"""
+
+
+def test_halves_become_floats_exactly() -> None:
+    halves = np.array([1.5, -0.0, 6e-8, 65504, np.inf, -np.inf], dtype=np.float16)
+    machine = Machine(parse_program(HALVES), load_profile("wse3-sdk-sim"))
+    s = machine.run(memory={"h": halves.reshape(1, 1, 6)}).memory["s"][0, 0]
+    assert np.array_equal(s, halves.astype(np.float32))
+    assert np.signbit(s).tolist() == np.signbit(halves).tolist()
+    wrong = HALVES.replace("from_half.f32 x", "add.f32 x, x")
+    with pytest.raises(ProgramError, match="argument x is no f32"):
+        Machine(parse_program(wrong), load_profile("wse3-sdk-sim"))
 
 
 def test_sources_are_read_as_their_dtype_and_conversions_end_at_the_range() -> None:
