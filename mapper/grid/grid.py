@@ -8,6 +8,9 @@ from tilewright.arch.components.components import Component, Compute, Memory, Ne
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.mapper.workload.errors import InfeasibleMapping
 
+MOST_INSIDE = 2
+"""Memories of an element: its own, and the register of the engine."""
+
 
 @dataclass(frozen=True, slots=True)
 class Grid:
@@ -52,8 +55,8 @@ def grid_of(flat: FlatArch) -> Grid:
     component with a fanout. The nearest Memory above it is outside the grid, the first Memory from
     it down belongs to each element, and a second Memory below that holds the scalar operand of the
     engine. The first Network of the path is the fabric. Raises InfeasibleMapping unless exactly one
-    component has spatial dimensions, at most two of them, and there is a Memory above it and one at
-    it or below.
+    component has spatial dimensions, at most two of them, and there is a Memory above it and one or
+    two at it or below.
     """
     level = _fanout_level(flat)
     fanout = flat.components[level]
@@ -64,6 +67,12 @@ def grid_of(flat: FlatArch) -> Grid:
             "a grid needs a memory outside and a memory in each element",
             value=[component.name for component in flat.components],
             instead="a Memory above and a Memory below the component with the fanout",
+        )
+    if len(memories_inside) > MOST_INSIDE:
+        raise InfeasibleMapping(
+            "an element of a grid has one memory, and perhaps a register for a scalar operand",
+            value=[memory.name for memory in memories_inside],
+            instead="no further Memory between the grid and its Compute",
         )
     dims = fanout.spatial
     return Grid(

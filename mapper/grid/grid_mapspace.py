@@ -196,7 +196,24 @@ class GridMapspace:
     def _allows_shares(self, axis: str, names: frozenset[str]) -> bool:
         summed = any(self._is_reduced(name) for name in names)
         may_join = not summed or joins_over_elements(self.einsum)
-        return may_join and self.constraints.allows_shares(axis, names)
+        may_share = all(self._may_share(axis, name) for name in names)
+        return may_join and may_share and self.constraints.allows_shares(axis, names)
+
+    def _may_share(self, axis: str, name: str) -> bool:
+        """Return whether elements along an axis may divide a rank variable, by `may_reuse`.
+
+        They have each tensor in common that it does not index, but for inputs that may be there
+        before the run.
+        """
+        dim = self.grid.dimension(axis)
+        if dim is None:
+            return True
+        common = (a for a in self.einsum.accesses if name not in a.rank_variables)
+        return all(
+            access.tensor in dim.may_reuse
+            or (not access.output and (access.persistent or access.tensor in self.staying))
+            for access in common
+        )
 
     def _is_reduced(self, name: str) -> bool:
         return name not in self.einsum.outputs[0].rank_variables

@@ -115,3 +115,62 @@ def test_elements_have_nothing_in_common_that_they_may_not(tensor: str, axis: st
     dims = {node.rank_variable for node in found.mapping.nodes
             if isinstance(node, Spatial) and node.name == axis}  # fmt: skip
     assert variable not in dims
+
+
+@pytest.mark.parametrize("rules", [("B", "All"), ("B", "A"), ("Z", "A"), ("Nothing", "All")])
+def test_shares_that_have_nothing_in_common_are_searched(rules: tuple[str, str]) -> None:
+    """Divisions of the least work would have a tensor in common that they may not."""
+    lanes = {X: lane("X", f"may_reuse: {rules[0]}"), Y: lane("Y", f"may_reuse: {rules[1]}")}
+    arch_text, workload_text = files(lanes)
+    arch = load_arch(load_document("a.yaml", text=arch_text))
+    workload = load_workload(load_document("w.yaml", text=workload_text))
+    answer = map_on_grid(arch, workload)
+    assert answer.certificate.is_optimal
+    indexing = {"m": "AZ", "k": "AB", "n": "BZ"}
+    for node in answer.mapping.nodes:
+        if isinstance(node, Spatial):
+            may = rules[0] if node.name == "X" else rules[1]
+            common = set("ABZ").difference(indexing[node.rank_variable])
+            assert may == "All" or common <= {may}
+
+
+PINS = """
+  - !Toll
+    name: Pins
+    direction: up_and_down
+    leak_power: 0
+    area: 0
+    tensors: {keep: RULE, may_keep: All}
+    actions: [{name: read, energy: 1e-12, throughput: inf}]
+"""
+CACHE = """
+  - !Memory
+    name: Cache
+    size: 4096
+    leak_power: 0
+    area: 0
+    actions: [{name: read, energy: 0, throughput: inf}, {name: write, energy: 0, throughput: inf}]
+"""
+
+
+def test_no_mapping_leaves_out_a_toll_that_must_be_passed() -> None:
+    begin = "  - !Network\n"
+    for rule in ("Nothing", "A"):
+        arch_text, workload_text = files({begin: f"{PINS.replace('RULE', rule)}\n{begin}"})
+        arch = load_arch(load_document("a.yaml", text=arch_text))
+        workload = load_workload(load_document("w.yaml", text=workload_text))
+        if rule == "Nothing":
+            assert map_on_grid(arch, workload).certificate.is_optimal
+            continue
+        with pytest.raises(InfeasibleMapping, match="breaks keep of Pins: A is not held there"):
+            map_on_grid(arch, workload)
+
+
+def test_an_element_has_one_memory_and_a_register() -> None:
+    begin = "  - !Memory\n    name: Scalar"
+    arch_text, workload_text = files({begin: f"{CACHE}\n{begin}"})
+    arch = load_arch(load_document("a.yaml", text=arch_text))
+    workload = load_workload(load_document("w.yaml", text=workload_text))
+    with pytest.raises(InfeasibleMapping, match="an element of a grid has one memory") as refused:
+        map_on_grid(arch, workload)
+    assert refused.value.value == ["SRAM", "Cache", "Scalar"]

@@ -67,9 +67,14 @@ def _forbids(holder: str, rules: PlacementRules, space: GridMapspace) -> bool:
 
 
 def _forbids_inside(holder: str, rules: PlacementRules, space: GridMapspace) -> bool:
-    """Return whether the rules of an element's memory or register forbid mappings."""
+    """Return whether the rules of an element's memory or register forbid mappings.
+
+    So do those of a Toll or of a further memory outside that must keep a tensor: no mapping of a
+    grid has a node for it.
+    """
     grid, inputs = space.grid, frozenset(access.tensor for access in space.einsum.inputs)
     if holder == grid.memory.name:
         return bool(rules.back or (inputs | space.staying) - rules.may_keep)
-    is_register = grid.register is not None and holder == grid.register.name
-    return is_register and bool(rules.keep or inputs - rules.may_keep)
+    if grid.register is not None and holder == grid.register.name:
+        return bool(rules.keep or inputs - rules.may_keep)
+    return bool(rules.keep & frozenset(space.einsum.tensors))
