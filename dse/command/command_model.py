@@ -208,7 +208,7 @@ def map_command(
         return
     if machine_name is not None:
         output = _GridOutput(save, html, as_json, _title(arch, workload))
-        chosen = {**options, "point": point, "limit": limit}
+        chosen = {**options, "point": point, "limit": limit, "what_if": sizes}
         _on_machine(machine, work, machine_name, chosen, output)
         return
     with (
@@ -282,12 +282,13 @@ def _on_machine(
     arch: Arch, work: Workload, machine: str, options: dict[str, Any], output: _GridOutput
 ) -> None:
     """Search with the machine in the loop, and print the answer."""
-    from tilewright.dse.command.machine.grid_answer import find_on_machine
+    from tilewright.dse.command.machine.grid_answer import check_options, find_on_machine
     from tilewright.dse.command.machine.grid_front_answer import find_front_on_machine
     from tilewright.dse.command.search_progress import SearchDisplay
     from tilewright.dse.run.interrupts import stopping_searches
     from tilewright.dse.store.safe_files import write_atomically
 
+    check_options(options)
     with stopping_searches(), SearchDisplay(options["objective"]) as display:
         find = find_front_on_machine if options.get("front") else find_on_machine
         answer = find(arch, work, machine, {**options, "html": output.html is not None}, display)

@@ -137,7 +137,13 @@ def _indices(tensor: str, text: str, where: Where | None) -> tuple[tuple[str, Af
         rank, colon, expression = index_text.rpartition(":")
         name = rank.strip() if colon else rank_of_variable(expression.strip(), tensor, where)
         if name in entries:
-            raise _bad(f"rank {name} stands twice in {tensor}", text, where)
+            again = f"{name}{1 + sum(rank.startswith(name) for rank in entries)}"
+            raise WorkloadError(
+                f"rank {name} stands twice in {tensor}",
+                where=where,
+                value=text,
+                instead=f"{again}: {expression.strip()} the second time, a rank of another name",
+            )
         entries[name] = expression
     return parse_projection(tensor, entries, where)
 

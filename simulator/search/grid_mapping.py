@@ -98,13 +98,15 @@ class GridRequest:
     """What is asked of a search of a workload on a grid.
 
     `objective`: latency, energy, or edp (of each Einsum; then no tensor stays in the elements
-    between Einsums). `settings`: machine and operands. `constraints`: by Einsum.
+    between Einsums). `exchanges`: whether tensors may stay there, else all go through the memory
+    outside. `settings`: machine and operands. `constraints`: by Einsum.
     `most_executions`: limit, times the number of Einsums. `budget_s`: seconds of the search, after
     which the mapping with the least bound is the answer if none was executed; 0: until the first
     one was.
     """
 
     objective: GridObjective = "latency"
+    exchanges: bool = True
     settings: ExecutionSettings = field(default_factory=ExecutionSettings)
     constraints: Dict[str, GridConstraints] = field(default_factory=dict)
     most_executions: int | None = None
@@ -131,7 +133,7 @@ def map_on_grid(
     an Einsum fits no element.
     """
     request, start = request or GridRequest(), time.perf_counter()
-    exchanges = request.objective != "edp"
+    exchanges = request.exchanges and request.objective != "edp"
     limits = request.limits(len(workload.einsums))
     end = budget_of_answer(request.budget_s, LATE)
 

@@ -162,7 +162,7 @@ class QuickBound:
         """
         tiles = self._tiles(family)
         if self._words(tiles) > self.free_words:
-            raise InfeasibleMapping(f"{self.space.grid.memory.name} of an element is too small")
+            raise InfeasibleMapping(self._too_small)
         texts = (reduction,) if reduction else tuple(self.space.reductions(family))
         sums_of, streams = _group_sums(tiles.groups, texts), self._streams(family)
         last = self._last_sums(tiles, sums_of)
@@ -341,6 +341,13 @@ class QuickBound:
         einsum = self.space.einsum
         accesses = (*einsum.inputs, einsum.outputs[0])
         return {access.tensor: DTYPES[dtype_of(access, einsum)] for access in accesses}
+
+    @cached_property
+    def _too_small(self) -> str:
+        """The reason of tiles that do not fit: without their size, so that it is one for all."""
+        memory, reserved = self.space.grid.memory, self.profile.sram_reserved_bytes
+        kept = f", of which the machine's own code takes {reserved:,}" if reserved else ""
+        return f"{memory.name} of an element is too small ({int(memory.size) // 8:,} bytes{kept})"
 
     @cached_property
     def free_words(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,11 +25,23 @@ from tilewright.mapper.searches.shared.hit_counts import SIMULATIONS
 if TYPE_CHECKING:
     from tilewright.arch.spec.architecture import Arch
     from tilewright.mapper.mapping.nest_lines import NestLine
+    from tilewright.mapper.workload.einsum import Einsum
     from tilewright.mapper.workload.workload import Workload
     from tilewright.simulator.search.grid_mapping import GridMapping
 
-_OF_THE_MODEL = ("einsum", "uneven", "max_memory")
-"""Options of a search by the model that a search on the machine has not."""
+_OF_THE_MODEL = {"uneven": None, "max_memory": None, "method": "exact", "conventions": "default",
+                 "what_if": None}  # fmt: skip
+"""Options of a search by the model that a search on the machine has not, and their defaults."""
+
+
+def check_options(options: Mapping[str, Any]) -> None:
+    """Raise TilewrightError for an option that a search on the machine has not."""
+    for name, default in _OF_THE_MODEL.items():
+        if options.get(name) and options[name] != default:
+            raise TilewrightError(
+                f"--{name.replace('_', '-')} is an option of searches by the model",
+                instead="--machine without it, or the search without --machine",
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +160,17 @@ class GridAnswer:
         write_execution_page(path, page)
 
 
+def einsum_of(workload: Workload, name: str | None) -> Einsum:
+    """Return the Einsum of a name, without one the only one; TilewrightError if there is none."""
+    names = [einsum.name for einsum in workload.einsums]
+    if name is None and len(names) > 1:
+        raise TilewrightError(
+            "a front on the machine is that of one Einsum",
+            instead=f"--einsum beside it: {' or '.join(names)}",
+        )
+    return workload.einsum(name or names[0])
+
+
 def find_on_machine(
     arch: Arch,
     workload: Workload,
@@ -165,13 +188,6 @@ def find_on_machine(
     from tilewright.simulator.known.content_store import known_answers
     from tilewright.simulator.search.grid_mapping import GridRequest, map_on_grid
 
-    given = [name for name in _OF_THE_MODEL if options.get(name)]
-    given += ["method"] if options.get("method", "exact") != "exact" else []
-    if given:
-        raise TilewrightError(
-            f"--{given[0].replace('_', '-')} is an option of searches by the model",
-            instead="--machine without it, or the search without --machine (--einsum has a front)",
-        )
     if options.get("point") is not None:
         raise TilewrightError(
             "there is no front",
@@ -184,8 +200,11 @@ def find_on_machine(
             value=options["objective"],
             instead="--objective latency, energy or edp",
         )
+    if options.get("einsum") is not None:
+        workload = replace(workload, einsums=(einsum_of(workload, options["einsum"]),))
     request = GridRequest(
         objective=options["objective"],
+        exchanges=options.get("fusion", True),
         settings=ExecutionSettings(
             machine=machine,
             shown_elements=MAX_LANES if options.get("html") else 0,

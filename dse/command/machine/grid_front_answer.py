@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright.arch.errors import TilewrightError
 from tilewright.arch.quantities import quantity, some
 from tilewright.arch.text_table import text_table
+from tilewright.dse.command.machine.grid_answer import einsum_of
 from tilewright.dse.report.details import MAX_LANES
 from tilewright.dse.report.execution_page import (
     execution_lines,
@@ -22,7 +23,6 @@ from tilewright.mapper.searches.result import Progress
 
 if TYPE_CHECKING:
     from tilewright.arch.spec.architecture import Arch
-    from tilewright.mapper.workload.einsum import Einsum
     from tilewright.mapper.workload.workload import Workload
     from tilewright.simulator.execution.einsum_execution import EinsumExecution
     from tilewright.simulator.execution.execution import Execution
@@ -145,7 +145,7 @@ def find_front_on_machine(
 
     metrics = tuple(options["front"])
     _check_metrics(metrics, METRICS)
-    einsum = _einsum_of(workload, options.get("einsum"))
+    einsum = einsum_of(workload, options.get("einsum"))
 
     def tell(executed: int, points: int) -> None:
         if on_progress is not None:
@@ -178,14 +178,3 @@ def _check_metrics(metrics: Sequence[str], allowed: Sequence[str]) -> None:
             value=",".join(metrics),
             instead=f"some of {', '.join(allowed)}",
         )
-
-
-def _einsum_of(workload: Workload, name: str | None) -> Einsum:
-    """Return the Einsum of a name, without one the only one; TilewrightError if there are more."""
-    names = [einsum.name for einsum in workload.einsums]
-    if name is None and len(names) > 1:
-        raise TilewrightError(
-            "a front on the machine is that of one Einsum",
-            instead=f"--einsum beside it: {' or '.join(names)}",
-        )
-    return workload.einsum(name or names[0])

@@ -80,6 +80,8 @@ def test_what_is_not_affine_is_refused(text: str) -> None:
         ("Z[m] = A[p + r]", "a rank variable"),
         ("Z[m] = A[h: m]", "begins with a capital letter"),
         ("Z[m, m] = A[m]", "stands twice"),
+        ("Z[m] = A[m, m, m]", "M2: m the second time"),
+        ("Z[m] = A[m, M2: m, m]", "M3: m the second time"),
     ],
 )
 def test_what_is_no_einsum_is_refused(text: str, what: str) -> None:

@@ -126,11 +126,33 @@ def test_options_of_the_model_are_no_options_on_the_machine(here):
     done = mapped("--uneven", "all")
     assert done.exit_code == 2
     assert "--uneven is an option of searches by the model" in done.stderr
+    for option, value in (("--conventions", "accelforge"), ("--what-if", "SRAM=3KiB")):
+        assert f"{option} is an option of searches" in mapped(option, value).stderr
     assert "there is no front" in mapped("--point", "1").stderr
     assert "over two or three metrics" in mapped("--front", "latency,edp").stderr
     other = run("map", "--arch", "wafer_grid", "--workload", "w.yaml", "--machine", "wse2-sdk-sim",
                 "--objective", "energy * 2")  # fmt: skip
     assert "latency, energy or edp" in other.stderr
+
+
+def test_an_einsum_alone_and_einsums_without_exchange_are_mapped_on_the_machine(here):
+    whole = json.loads(mapped("--json").stdout)
+    assert any("[Host] H" not in run["mapping"] for run in whole["einsums"])
+    alone = json.loads(mapped("--json", "--einsum", "Z").stdout)
+    assert [run["einsum"] for run in alone["einsums"]] == ["Z"]
+    assert "Z/Host/H/read" in alone["einsums"][0]["counts"]
+    apart = json.loads(mapped("--json", "--no-fusion").stdout)
+    assert apart["exchanges"] == []
+    assert apart["einsums"][0]["counts"]["H/Host/H/write"] > 0
+    assert apart["einsums"][1]["counts"]["Z/Host/H/read"] > 0
+    assert apart["cycles"] >= whole["cycles"]
+    assert "no Einsum 'Q'" in mapped("--einsum", "Q").stderr
+
+
+def test_a_memory_without_room_says_how_large_it_is(here):
+    done = mapped("--set", "SRAM.size=2048")
+    assert done.exit_code == 3
+    assert "too small (256 bytes, of which the machine's own code takes 4,176)" in done.stderr
 
 
 def test_a_program_text_runs_and_is_shown(here):
