@@ -44,10 +44,11 @@ def workload(source: StudyInput, point: Point) -> Workload:
     """Return the workload of one design: its `workload.` knobs are variables or fields of the file.
 
     `source`: the file and values for its variables. A knob with a dot in its name is a field below
-    the file's `workload:`, such as `workload.rank_sizes.M`. The loaded file is cached in the
-    process. Raises SpecError for what the file gets wrong.
+    the file's `workload:`, such as `workload.rank_sizes.M`; the name of one of several workloads
+    may stand before it. The loaded file is cached in the process. Raises SpecError for what the
+    file gets wrong.
     """
-    values = knobs(point, "workload.")
+    values = source.knobs_of_workload(knobs(point, "workload."))
     fields = {name: value for name, value in values.items() if "." in name}
     variables = {**source.variables, **{k: v for k, v in values.items() if k not in fields}}
     return _load_workload(source.file, canonical_json(variables), canonical_json(fields))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import fields
 from pathlib import Path
@@ -15,7 +16,7 @@ from tilewright.dse.sampling.samplers import make_sampler
 from tilewright.dse.study.design_space import Dimension
 from tilewright.dse.study.kernel_choices import choices_of
 from tilewright.dse.study.sampler import sampler_settings
-from tilewright.dse.study.study import StudySpec
+from tilewright.dse.study.study import StudyInput, StudySpec
 
 _RANK_SIZES = "rank_sizes."
 _MODELS = {"machine": "simulated", "mapper": "analytical"}  # that have them, alone
@@ -68,20 +69,21 @@ def _check_hardware_knobs(spec: StudySpec) -> None:
 
 def _check_workload_knobs(spec: StudySpec) -> None:
     """Check that a workload has each variable and rank that is a knob, or nothing would change."""
-    files = [Path(source.file) for source in spec.workloads]
     for dimension in spec.space.dimensions:
+        if not dimension.path.startswith("workload."):
+            continue
         name = dimension.path.removeprefix("workload.")
+        changed = [each for each in spec.workloads if each.knobs_of_workload({name: 0})]
+        name = next(iter(changed[0].knobs_of_workload({name: 0})))
         with _at_knob(dimension):
             if name.startswith(_RANK_SIZES):
-                _check_rank(name.removeprefix(_RANK_SIZES), spec)
-            elif name != dimension.path and "." not in name:
-                check_used({name: dimension.values[0]}, files)
+                _check_rank(name.removeprefix(_RANK_SIZES), changed)
+            elif "." not in name:
+                check_used({name: dimension.values[0]}, [Path(each.file) for each in changed])
 
 
-def _check_rank(name: str, spec: StudySpec) -> None:
-    ranks = {
-        rank for each in spec.workloads for rank in ranks_of([Path(each.file)], each.variables)
-    }
+def _check_rank(name: str, changed: Sequence[StudyInput]) -> None:
+    ranks = {rank for each in changed for rank in ranks_of([Path(each.file)], each.variables)}
     if name not in ranks:
         raise SpecError(
             "no workload here has a rank of that name",

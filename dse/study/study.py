@@ -20,7 +20,7 @@ class StudyInput:
 
     `file`: absolute path; `variables`: values for variables of its template; `values`: fields of
     the architecture that the study writes anew, by dotted path. `weight`, `name`: of one of several
-    workloads.
+    workloads; `names`: of all of them, for knobs of one (`workload.bert.TOKENS`).
     """
 
     file: str
@@ -28,6 +28,22 @@ class StudyInput:
     values: Mapping[str, Value] = field(default_factory=dict)
     weight: float = 1.0
     name: str = ""
+    names: tuple[str, ...] = ()
+
+    def knobs_of_workload(self, knobs: Mapping[str, Value]) -> dict[str, Value]:
+        """Return the `workload.` knobs that change this workload, as its variables and fields.
+
+        `knobs`: of all workloads, without `workload.`; that of one of them goes before one of all.
+        """
+        shared: dict[str, Value] = {}
+        alone: dict[str, Value] = {}
+        for path, value in knobs.items():
+            name, _, field_path = path.partition(".")
+            if not field_path or name not in self.names:
+                shared[path] = value
+            elif name == self.name:
+                alone[field_path] = value
+        return {**shared, **alone}
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -201,7 +202,8 @@ class StudyReader:
                     instead="add a name: {file: …, name: second}",
                 )
             inputs.append(StudyInput(read.file, read.variables, {}, float(weight), name))
-        return tuple(inputs)
+        names = tuple(each.name for each in inputs)
+        return tuple(replace(each, names=names) for each in inputs)
 
     def _source(
         self, item: InputFile, kind: Kind, variables: Mapping[str, Value], *place: str | int

@@ -7,8 +7,11 @@ from itertools import product
 
 import pytest
 
+from tilewright.arch.errors import SpecError
 from tilewright.dse.models.evaluators import make_evaluator
+from tilewright.dse.models.inputs import workload
 from tilewright.dse.models.weighted import MOST_CHOICES, chosen_together, metrics_of_each
+from tilewright.dse.study.preflight import preflight
 from tilewright.dse.study.study_loading import load_study
 
 WEIGHTS = (2.0, 1.0, 0.5)
@@ -120,3 +123,43 @@ def test_a_design_records_the_front_of_its_workloads(tmp_path):
         assert all(each["first.energy"] < each["energy"] for each in outcome.mappings)
         sizes.add(len(rows))
     assert max(sizes) > 2
+
+
+KNOBS = """\
+  workload.rank_sizes.K: {values: [4, 8]}
+  workload.second.rank_sizes.K: {values: [2]}
+  workload.first.bits_per_value.All: {values: [8, 16]}
+"""
+
+
+def test_a_knob_with_the_name_of_a_workload_changes_that_one_alone(tmp_path):
+    (tmp_path / "arch.yaml").write_text(ARCH)
+    for name, (m, k) in {"first": (4, 4), "second": (3, 4)}.items():
+        (tmp_path / f"{name}.yaml").write_text(WORK.format(m=m, k=k))
+    before, _, _ = STUDY.partition("space:")
+    (tmp_path / "study.yaml").write_text(f"{before}space:\n{KNOBS}")
+    spec = load_study(tmp_path / "study.yaml")
+    point = {**spec.space.point((1, 0, 0)), "workload.first.bits_per_value.All": 16}
+    works = [workload(source, point) for source in spec.workloads]
+    sizes = [work.einsums[0].bounds["k"] for work in works]
+    bits = [work.einsums[0].inputs[0].bits_per_value for work in works]
+    assert (sizes, bits) == ([8, 2], [16, 8])
+
+
+@pytest.mark.parametrize(
+    ("knob", "words"),
+    [
+        ("workload.second.rank_sizes.Q", "no workload here has a rank of that name"),
+        ("workload.second.TOKENS", "no file here has a variable TOKENS"),
+        ("workload.second", "no file here has a variable second"),
+    ],
+)
+def test_a_knob_of_one_workload_is_checked_in_its_file(tmp_path, knob, words):
+    (tmp_path / "arch.yaml").write_text(ARCH)
+    first = WORK.format(m=3, k=4).replace("K", "Q").replace("k]", "q]").replace("[k,", "[q,")
+    (tmp_path / "first.yaml").write_text(first)
+    (tmp_path / "second.yaml").write_text(WORK.format(m=3, k=4))
+    before, _, _ = STUDY.partition("space:")
+    (tmp_path / "study.yaml").write_text(f"{before}space:\n  {knob}: {{values: [4]}}\n")
+    with pytest.raises(SpecError, match=words):
+        preflight(load_study(tmp_path / "study.yaml"))
