@@ -186,6 +186,14 @@ class Composer:
         """
         number, *keys = text.split(".")
         document = self.included.get(int(number)) if number.isdigit() else None
+        first, *behind = number.split() or [""]
+        if behind and first.isdigit() and int(first) in self.included:
+            raise SpecError(
+                "text follows include(), as a part of its value",
+                where=self._mark(event).where(),
+                value=" ".join(behind),
+                instead="include() alone in its place; the next line is not indented below it",
+            )
         if document is None:
             raise SpecError(
                 "this tag is kept for include()",

@@ -14,6 +14,10 @@ from tilewright.dse.run.record import TrialStatus
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 _OTHER_LANGUAGES = {
     re.compile(r"(?<![<>=!])=(?!=)"): ("`=` does not compare", "== between the two sides"),
+    re.compile(r"\b(?:true|false)\b"): (
+        "`true` and `false` are no names here",
+        "`fusion` or `not fusion` for a knob that is true or false",
+    ),
     re.compile(r"&&"): ("`&&` is not known here", "and"),
     re.compile(r"\|\|"): ("`||` is not known here", "or"),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from importlib import import_module
 from importlib.util import find_spec
@@ -24,6 +25,16 @@ OPTUNA_CLASSES: Mapping[str, str] = {
 GUIDED = "bottleneck"
 NAMES = (*SEQUENCES, *OPTUNA_CLASSES, GUIDED)
 _PACKAGES: Mapping[str, str] = {"cmaes": "cmaes", "gp": "torch"}
+_SPELLINGS: Mapping[str, str] = {  # by lower-case letters and digits alone
+    **{name: name for name in NAMES},
+    "nsgaii": "nsga2",
+    "nsgaiii": "nsga3",
+    "quasirandom": "qmc",
+    "sobol": "qmc",
+    "bayesian": "gp",
+    "gaussianprocess": "gp",
+}
+_WORDS = re.compile(r"[\W_]+|sampler$")
 _ONE_OBJECTIVE = ("cmaes",)
 
 
@@ -41,7 +52,7 @@ def check_sampler(name: str, objectives: int, where: Where | None = None) -> Non
             "there is no sampler of that name",
             where=where,
             value=name,
-            instead=did_you_mean(name, NAMES)
+            instead=did_you_mean(_SPELLINGS.get(_WORDS.sub("", name.lower()), name), NAMES)
             or f"one of {', '.join(NAMES)}, or an import path such as optuna.samplers.QMCSampler",
         )
     _check_needs(name, name, objectives, where)

@@ -11,11 +11,15 @@ const PREFIXES = { "-18": "a", "-15": "f", "-12": "p", "-9": "n", "-6": "µ", "-
 
 const RAISED = { "+": "", "-": "⁻", 0: "⁰", 1: "¹", 2: "²", 3: "³", 4: "⁴", 5: "⁵", 6: "⁶", 7: "⁷", 8: "⁸", 9: "⁹" };
 
+function byPower(value, significant = 3) {
+  return Number(value.toPrecision(significant)).toExponential().replace(/e([+-]\d+)/, (_, power) => "·10" + [...power].map((sign) => RAISED[sign]).join(""));
+}
+
 function digits(value, significant = 3) {
   if (value === 0) return "0";
   if (Number.isInteger(value) && Math.abs(value) < 1e6) return value.toLocaleString("en-US");
   if (Math.abs(value) >= 1000) return Math.round(value).toLocaleString("en-US");
-  if (Math.abs(value) < 1e-3) return Number(value.toPrecision(significant)).toExponential().replace(/e([+-]\d+)/, (_, power) => "·10" + [...power].map((sign) => RAISED[sign]).join(""));
+  if (Math.abs(value) < 1e-3) return byPower(value, significant);
   return String(Number(value.toPrecision(significant)));
 }
 

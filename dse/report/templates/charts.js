@@ -79,6 +79,8 @@ function tipRows(trial, names) {
 }
 
 function tickText(tick, ticks) {
+  const largest = Math.max(...ticks.map(Math.abs));
+  if (largest < 1e-4 || largest >= 1e9) return tick === 0 ? "0" : byPower(tick); // of an expression without a unit
   const step = ticks.length > 1 ? Math.abs(ticks[1] - ticks[0]) : Math.abs(tick);
   const decimals = Math.max(0, Math.min(8, -Math.floor(Math.log10(step || 1) + 1e-9) + (/[^0]5/.test(String(step)) ? 1 : 0)));
   return tick.toLocaleString("en-US", { maximumFractionDigits: decimals });

@@ -113,12 +113,13 @@ def test_include_all_and_the_questions_about_paths(tmp_path: Path) -> None:
         ("a: 1\nb: {{ include('.') }}\n", "this is a folder", 2),
         ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "calls itself without end", 1),
         ("a: \ue0f0 {{ 1 }}", "U+E0F0", 1),
+        ("a:\n- {{ include('other.yaml') }}\n  - b: 2\n", "text follows include()", 2),
         ("a: 1\n{% include 'b.yaml' %}\n", "no statement include", 2),
         ("{% from 'b.yaml' import N %}\na: 1\n", "no statement include", 1),
     ],
 )
 def test_what_a_template_may_not_do(tmp_path: Path, text: str, words: str, line: int) -> None:
-    write(tmp_path, {"self.yaml": text})
+    write(tmp_path, {"self.yaml": text, "other.yaml": "b: 1\n"})
     start = time.process_time()
     with pytest.raises(SpecError) as caught:
         load_document(tmp_path / "self.yaml")

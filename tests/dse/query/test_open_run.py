@@ -28,6 +28,7 @@ def test_conditions_over_metrics_knobs_and_status(finished):
         "status == feasible": "instead: 'feasible' in quotes",
         "energy < 1 and feasible": "instead: status == 'feasible'",
         "latency < 1 parsec": "parsec is no unit",
+        "verified == true": "instead: `fusion` or `not fusion`",
         "Lanes >= 2 && energy > 1": "instead: and",
         "Lanes >= 2 and (area < 1 J or energy > 1)": "area is not measured in J",
         "usage.Bufer > 3": "there is no Bufer",

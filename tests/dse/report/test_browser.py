@@ -210,6 +210,34 @@ def test_nothing_sticks_out_of_a_narrow_window(toy, tmp_path):
     assert charts < 400, "drawn to the width, not to be scrolled"
 
 
+TICKS = """
+<script>
+const chart = byId("scatter").getBoundingClientRect();
+const cut = [...document.querySelectorAll("#scatter text")]
+  .filter((node) => node.getBoundingClientRect().left < chart.left)
+  .map((node) => node.textContent);
+document.body.append(el("pre", { id: "seen" }, JSON.stringify(cut)));
+</script>
+"""
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif(BROWSER is None, reason="no browser is installed")
+@pytest.mark.parametrize("size", ["1e-9", "1e9"])
+def test_axes_of_very_small_and_large_figures_are_whole(toy, tmp_path, size):
+    objectives = {"objectives": ["energy", f"cycles * {size}"], "search.trials": 16}
+    run_here(toy, tmp_path, objectives)
+    page = tmp_path / "ticks.html"
+    text = (tmp_path / "run" / "report.html").read_text()
+    page.write_text(text.replace("</body>", f"{TICKS}</body>"))
+    document, logged = opened(page)
+    assert not logged
+    seen = re.search(r'<pre id="seen">(.*?)</pre>', document)
+    assert seen is not None
+    assert json.loads(html.unescape(seen[1])) == []
+    assert "·10" in document
+
+
 @pytest.mark.nightly
 @pytest.mark.skipif(BROWSER is None, reason="no browser is installed")
 def test_heat_maps_of_an_execution_are_drawn_anew_in_the_dark(tmp_path):

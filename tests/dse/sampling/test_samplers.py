@@ -16,7 +16,9 @@ from tilewright.dse.sampling.sampler_names import check_sampler
 
 def test_names_are_checked():
     check_sampler("optuna.samplers.QMCSampler", 2)
-    for name, words in (("ngsa2", "did you mean nsga2"), ("os.path", "no sampler of Optuna"),
+    for name, words in (("ngsa2", "did you mean nsga2"), ("NSGA-III", "did you mean nsga3"),
+                        ("quasi-random", "did you mean qmc"), ("TPESampler", "did you mean tpe"),
+                        ("CMA-ES", "did you mean cmaes"), ("os.path", "no sampler of Optuna"),
                         ("nowhere.Sampler", "cannot import")):  # fmt: skip
         with pytest.raises(SpecError, match=words):
             check_sampler(name, 2)
