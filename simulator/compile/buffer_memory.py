@@ -69,7 +69,8 @@ class BufferMap:
 
         - word: the memory of all elements as 16-bit words, changed; a 32-bit value takes two words.
         - name: of the buffer.
-        - values: one array (grid height, grid width, *shape of the buffer) for all elements, or a
+        - values: one array (grid height, grid width, *shape of the buffer) for all elements, or
+          (height, width, *shape) for the smallest area that holds those with the buffer, or a
           mapping from (row, column) to an array of the buffer's shape for some elements.
 
         Raises InputDataError for an unknown buffer, an element outside the grid or without the
@@ -87,15 +88,22 @@ class BufferMap:
             self._load_single(word, name, values)
             return
         array = as_array(values, f"memory for buffer {name}")
-        grid = self.program.placement.shape
+        grid, width = self.program.placement.shape, self.program.placement.shape[1]
+        rows, columns = np.divmod(np.concatenate([elements for _, elements in holders]), width)
+        first = rows.min(), columns.min()
+        area = int(np.ptp(rows)) + 1, int(np.ptp(columns)) + 1
         for buffer, elements in holders:
-            if array.shape != (*grid, *buffer.shape):
+            shapes = [(*grid, *buffer.shape), (*area, *buffer.shape)]
+            if array.shape not in shapes:
                 raise InputDataError(
                     f"memory for buffer {name} has the wrong shape",
                     value=array.shape,
-                    instead=str((*grid, *buffer.shape)),
+                    instead=" or ".join(map(str, dict.fromkeys(shapes))),
                 )
-            flat = array.reshape(-1, buffer.elements)[elements]
+            row, column = np.divmod(elements, width)
+            if array.shape != shapes[0]:
+                row, column = row - first[0], column - first[1]
+            flat = array.reshape(*array.shape[:2], buffer.elements)[row, column]
             self._write(word, buffer, elements, flat)
 
     def read(self, word: npt.NDArray[np.uint16], name: str) -> Values:

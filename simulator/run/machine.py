@@ -106,7 +106,8 @@ class Machine:
     ) -> RunResult:
         """Run the program to its end, from an SRAM of zeros, and return what it computed and cost.
 
-        `memory`: start values by buffer name, an array (H, W, *shape) or {(row, column): array}.
+        `memory`: start values by buffer name, an array (H, W, *shape) of the grid, or of the
+        smallest area that holds all elements with the buffer, or {(row, column): array}.
         `edges`: values by edge input name, arrays (positions, count). `timeline`: record the
         operations of all elements, or of the (row, column) listed. `max_cycles`: limit. `shuffle`:
         a seed above 0 permutes the order in which a cycle's events are simulated, which must change

@@ -370,8 +370,9 @@ def test_wrong_data() -> None:
     machine = Machine(message(4, 1), WSE3)
     with pytest.raises(MachineError, match="memory is given for an unknown buffer"):
         machine.run(memory={"w": np.zeros((1, 2, 4))})
-    with pytest.raises(MachineError, match="memory for buffer v has the wrong shape"):
+    with pytest.raises(MachineError, match="memory for buffer v has the wrong shape") as shaped:
         machine.run(memory={"v": np.zeros((2, 4))})
+    assert shaped.value.instead == "(1, 2, 4)"
     with pytest.raises(MachineError, match="no such element"):
         machine.run(memory={"v": {(3, 0): np.zeros(4)}})
     with pytest.raises(MachineError, match="memory for v: no element"):
