@@ -21,7 +21,8 @@ It says that no mapping which meets all these restrictions has less energy. A ma
 them may be better. `optimal in energy, without restriction` holds among all mappings. `--json` has
 the same names in the list `certificate.restrictions` (`front_proof.restrictions` for a front), and
 `SearchResult.certificate.restrictions` has them in Python, with their parameters in full; a printed
-name spells out at most 3 names of a list.
+name spells out at most 3 names of a list. With `--machine` they are in `search.restrictions`; in
+Python in `GridMapping.certificate.restrictions`.
 
 `if fused: ` before a name means that only mappings in which Einsums share loops, or exchange
 tensors on chip, must meet the restriction; `if unfused: `, that only the other mappings must.

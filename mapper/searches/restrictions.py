@@ -282,6 +282,38 @@ PARTITIONED_ALIKE = RestrictionKind(
     "With 2 DRAMs, all Einsums split m in two, or all split n; none splits m for one Einsum and n"
     " for another.",
 )
+LEAST_WORK_SHARES = RestrictionKind(
+    "shares of least work",
+    "On a grid of elements each element has the fewest points that are possible, or by one rank"
+    " variable along each axis less than 9/8 of these. Divisions over fewer elements, which may"
+    " need less energy or shorter ways, are not searched.",
+    "101 rows on 8 x 8 elements are shares of 2 rows; 8 shares of 13 rows are not searched.",
+)
+LOOPS_ABOVE_TILES = RestrictionKind(
+    "loops in time above tiles: at most {number}",
+    "On a grid of elements an element takes its share at once, or in tiles that divide it, in the"
+    " turns of one loop in time; of two where no tiles of one loop fit an element.",
+    "A share of 12 columns comes whole or in tiles of 6, 4, 3, 2 or 1 columns, not in tiles of 5.",
+)
+TILE_LOOP_ORDER = RestrictionKind(
+    "loop order on a tile fixed",
+    "On a grid of elements the loops of the work on a tile stand in one order around the vector"
+    " operation: those over variables of the output above those that are summed over.",
+    "With A in the register, Z[m, n] = A[m, k] * B[k, n] has a loop over m, one over k in it, and"
+    " vectors along n.",
+)
+LISTED_REDUCTIONS = RestrictionKind(
+    "listed reduction schemes",
+    "Elements of a grid add up partial sums by chains, trees, two phases with two sizes of groups,"
+    " a tree that is made for the machine, each along X or along Y first, by a snake or a ring.",
+    "Of the groups of two phases along 16 elements two sizes are tried.",
+)
+IN_SEQUENCE = RestrictionKind(
+    "Einsums in sequence",
+    "On a grid of elements an Einsum begins when the one before it in the file has ended. A"
+    " Pipeline is executed, but not searched.",
+    "Z = relu(H) begins when all elements have the whole of H.",
+)
 
 KINDS: tuple[RestrictionKind, ...] = tuple(
     value for value in list(globals().values()) if isinstance(value, RestrictionKind)

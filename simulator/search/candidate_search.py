@@ -28,7 +28,11 @@ from tilewright.simulator.search.candidates.candidate_runs import (
 )
 from tilewright.simulator.search.candidates.candidates import BoundedFamily, Candidates
 from tilewright.simulator.search.candidates.family_heap import FamilyHeap, HeapEntry, Values
-from tilewright.simulator.search.grid_certificate import GridCertificate, objective_value
+from tilewright.simulator.search.grid_certificate import (
+    GridCertificate,
+    objective_value,
+    restrictions_of,
+)
 
 MOST_WAITING: Final = 4
 """Candidates that cannot be timed before the first of them runs, while there is no answer yet."""
@@ -305,4 +309,5 @@ class CandidateSearch:
             reasons=tuple(reasons.most_common(5)),
             bound=self.bound,
             is_optimal=self.is_closed and self.choice is not None,
+            restrictions=restrictions_of([self.candidates.space]),
         )

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from math import inf
 from typing import Literal
 
 from tilewright.arch.errors import TilewrightError
+from tilewright.mapper.grid.grid_mapspace import GridMapspace
+from tilewright.mapper.searches.restrictions import (
+    IN_SEQUENCE,
+    LEAST_WORK_SHARES,
+    LISTED_REDUCTIONS,
+    LOOPS_ABOVE_TILES,
+    TILE_LOOP_ORDER,
+    Restrictions,
+)
 
 GridObjective = Literal["latency", "energy", "edp"]
 
@@ -19,6 +29,15 @@ def objective_value(objective: GridObjective, latency: float, energy: float) -> 
     if objective == "latency":
         return latency
     return energy if objective == "energy" else energy * latency
+
+
+def restrictions_of(spaces: Collection[GridMapspace], einsums: int = 1) -> Restrictions:
+    """Return the restrictions of a search of mapspaces for so many Einsums (theory/grid.md §7)."""
+    loops = 2 if any(space.nests for space in spaces) else 1
+    inside = [LOOPS_ABOVE_TILES(number=loops), TILE_LOOP_ORDER()]
+    if any(space.grid.columns * space.grid.rows > 1 for space in spaces):
+        inside = [LEAST_WORK_SHARES(), LISTED_REDUCTIONS(), *inside]
+    return (*inside, *([IN_SEQUENCE()] if einsums > 1 else []))
 
 
 class NotExecuted(TilewrightError):  # noqa: N818 - a limit of the search, not a fault
@@ -35,7 +54,7 @@ class GridCertificate:
     `infeasible`: those that the machine cannot hold or run, with the most frequent `reasons`.
     `bound`: no candidate of the mapspace has a smaller value. `is_optimal`: whether the best value
     is proved to be the least; `is_whole`: whether all mappings are counted here, none left out
-    before it was bounded, for lack of time.
+    before it was bounded, for lack of time. `restrictions`: what all mappings of the mapspace meet.
     """
 
     executed: int
@@ -46,6 +65,7 @@ class GridCertificate:
     bound: float
     is_optimal: bool
     is_whole: bool = True
+    restrictions: Restrictions = ()
 
     def gap(self, value: float) -> float:
         """Return how far a value may be above the optimum, relative: value / bound - 1.

@@ -19,6 +19,7 @@ from tilewright.mapper.grid.grid_constraints import NO_CONSTRAINTS, GridConstrai
 from tilewright.mapper.grid.grid_mapspace import GridChoice, GridFamily, GridMapspace
 from tilewright.mapper.grid.predicted_counts import predict
 from tilewright.mapper.searches.budget import UNLIMITED, Budget
+from tilewright.mapper.searches.restrictions import Restrictions
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.execution.action_counts import predicted_energy, run_energies
@@ -33,6 +34,7 @@ from tilewright.simulator.search.candidates.candidate_runs import (
 )
 from tilewright.simulator.search.candidates.candidates import BoundedFamily, Candidates
 from tilewright.simulator.search.candidates.family_heap import FamilyHeap, Values
+from tilewright.simulator.search.grid_certificate import restrictions_of
 from tilewright.simulator.search.grid_search import no_mapping
 
 METRICS: Final = ("latency", "energy", "usage")
@@ -53,6 +55,7 @@ class FrontCertificate:
     one beats or equals in all metrics by their bounds; `undecided`: those not looked at, or not run
     on numbers, for want of time; `infeasible`: those that the machine cannot hold or run, by reason
     in `reasons`. `is_whole`: whether all mappings are counted here, none left out for want of time.
+    `restrictions`: what all mappings of the mapspace meet.
     """
 
     executed: int
@@ -61,6 +64,7 @@ class FrontCertificate:
     infeasible: int
     reasons: tuple[tuple[str, int], ...]
     is_whole: bool = True
+    restrictions: Restrictions = ()
 
     @property
     def is_complete(self) -> bool:
@@ -281,4 +285,5 @@ class _FrontWalk:
             infeasible=sum(self.reasons.values()),
             reasons=tuple(self.reasons.most_common(5)),
             is_whole=self.candidates.is_whole,
+            restrictions=restrictions_of([self.candidates.space]),
         )

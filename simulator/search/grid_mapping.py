@@ -38,6 +38,7 @@ from tilewright.simulator.search.grid_certificate import (
     GridObjective,
     NotExecuted,
     objective_value,
+    restrictions_of,
 )
 from tilewright.simulator.search.grid_search import GridSearchResult, no_mapping
 from tilewright.simulator.search.paths.path_graph import OptionPath, PathQuestion, PathsLeft
@@ -282,6 +283,7 @@ def _certificate(cascade: Cascade, path: OptionPath, bound: float) -> GridCertif
     reasons = sum((search.reasons for search in searches), Counter[str]())
     for candidates in {id(s.candidates): s.candidates for s in searches}.values():
         reasons += candidates.infeasible
+    spaces = [option.candidates.space for options in cascade.options for option in options]
     are_timed = sum(not s.has_run for s in path.searches if s.choice is not None)
     return GridCertificate(
         executed=sum(s.executed for s in searches) + are_timed,
@@ -292,6 +294,7 @@ def _certificate(cascade: Cascade, path: OptionPath, bound: float) -> GridCertif
         bound=min(bound, path.value),
         is_optimal=bound >= path.value,
         is_whole=cascade.is_whole,
+        restrictions=restrictions_of(spaces, len(cascade.options)),
     )
 
 

@@ -19,6 +19,7 @@ from tilewright.dse.report.execution_page import (
     whole_document,
     write_execution_page,
 )
+from tilewright.mapper.searches.restrictions import names_of, scope_text
 from tilewright.mapper.searches.result import Progress, gap_text
 from tilewright.mapper.searches.shared.hit_counts import SIMULATIONS
 
@@ -74,6 +75,7 @@ class GridAnswer:
             else ""
         )
         lines.append(f"{self._search()} ({self.answer.seconds:.1f} s{reused})")
+        lines.append(f"  restrictions: {scope_text(certificate.restrictions)}")
         lines += [
             f"  {number:,} cannot be built: {reason}" for reason, number in certificate.reasons
         ]
@@ -134,6 +136,7 @@ class GridAnswer:
             "timed": certificate.timed,
             "excluded": certificate.excluded,
             "infeasible": certificate.infeasible,
+            "restrictions": names_of(certificate.restrictions),
             "seconds": self.answer.seconds,
         }
         return {

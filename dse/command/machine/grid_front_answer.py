@@ -19,6 +19,7 @@ from tilewright.dse.report.execution_page import (
     whole_document,
     write_execution_page,
 )
+from tilewright.mapper.searches.restrictions import names_of, scope_text
 from tilewright.mapper.searches.result import Progress
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ class GridFrontAnswer:
             *text_table(self._table(shown), ">" * (3 + len(front.metrics)) + "<", "  "),
             *(more if left_out else []),
             f"{some(len(front.points), 'mapping')}, executed: {front.certificate}",
+            f"  restrictions: {scope_text(front.certificate.restrictions)}",
             f"searched in {front.seconds:.3g} s",
         ])  # fmt: skip
 
@@ -108,6 +110,7 @@ class GridFrontAnswer:
                 "excluded": certificate.excluded,
                 "left": certificate.undecided,
                 "infeasible": certificate.infeasible,
+                "restrictions": names_of(certificate.restrictions),
                 "seconds": self.front.seconds,
             },
             "mapping": self.mapping_file(),

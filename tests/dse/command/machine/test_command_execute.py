@@ -149,6 +149,34 @@ def test_an_einsum_alone_and_einsums_without_exchange_are_mapped_on_the_machine(
     assert "no Einsum 'Q'" in mapped("--einsum", "Q").stderr
 
 
+TALL = """
+workload:
+  rank_sizes: {M: 101, K: 3}
+  bits_per_value: {All: 32}
+  einsums: ["y[m] = W[m, k] * x[k]"]
+"""
+
+
+def test_the_certificate_of_a_search_on_the_machine_names_its_restrictions(here):
+    """Fewer elements, with more work each, are faster here; the search does not look at them."""
+    Path("w.yaml").write_text(TALL)
+    wide, narrow = (
+        ("--set", "GridX=8", "--set", "GridY=8"),
+        ("--set", "GridX=8", "--set", "GridY=4"),
+    )
+    answer = json.loads(mapped("--json", *wide).stdout)
+    assert answer["search"]["kind"] == "optimal"
+    assert answer["search"]["restrictions"][0] == "shares of least work"
+    mapped(*narrow, "--save", "m.yaml")
+    assert json.loads(executed("--json", *wide).stdout)["cycles"] < answer["cycles"]
+    alone = json.loads(mapped("--json", "--set", "GridX=1", "--set", "GridY=1").stdout)
+    assert alone["search"]["restrictions"] == [
+        "loops in time above tiles: at most 1", "loop order on a tile fixed"
+    ]  # fmt: skip
+    front = json.loads(mapped("--json", "--front", "latency,usage").stdout)
+    assert "shares of least work" in front["search"]["restrictions"]
+
+
 def test_a_memory_without_room_says_how_large_it_is(here):
     done = mapped("--set", "SRAM.size=2048")
     assert done.exit_code == 3

@@ -76,8 +76,9 @@ def test_an_answer_that_was_not_executed_says_so_in_all_its_forms(
     assert "No mapping has less latency than" in page
     nest = re.findall(r'<span class="(?:storage|temporal|spatial|compute|step)">(.*?)</span>', page)
     assert text.split("\n\n")[0].splitlines() == [*map(unescape, nest)]
-    assert "not executed; in the search: " in text.splitlines()[-1]
-    assert "gap" not in text.splitlines()[-1]
+    assert "not executed; in the search: " in text.splitlines()[-2]
+    assert "gap" not in text.splitlines()[-2]
+    assert text.splitlines()[-1].startswith("  restrictions: shares of least work; ")
 
 
 def test_a_search_finds_the_executions_of_an_earlier_one(
