@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright.arch.errors import TilewrightError
 from tilewright.dse.models.inputs import architecture, knobs, workload
 from tilewright.dse.study.design_space import Dimension, Point, canonical_json
+from tilewright.mapper.searches.shared.hit_counts import SEARCHES
 
 if TYPE_CHECKING:
     from tilewright.arch.spec.architecture import Arch
@@ -191,11 +192,16 @@ class FamilyDesign:
         files = self.files
         sources = map(_identity, (files.arch, files.workload))
         key = canonical_json([rest, dict(files.options), *sources])
-        if key not in KNOWN_FRONTS:
+        is_made = key in KNOWN_FRONTS
+        if not is_made:
             KNOWN_FRONTS[key] = self._made()
             if len(KNOWN_FRONTS) > MOST_KEPT:
                 KNOWN_FRONTS.popitem(last=False)
-        return KNOWN_FRONTS[key]
+        fronts = KNOWN_FRONTS[key]
+        if fronts is not None:  # else each design is searched
+            SEARCHES.asked += 1
+            SEARCHES.shared += is_made
+        return fronts
 
     def _made(self) -> DesignFronts | None:
         from tilewright.mapper.fronts.designs.design_fronts import design_fronts

@@ -15,6 +15,7 @@ from tilewright.mapper.searches.search_errors import MemoryUsedUp
 from tilewright.mapper.searches.shared.hit_counts import (
     EINSUMS,
     EXECUTIONS,
+    SEARCHES,
     SIMULATIONS,
     STRUCTURES,
 )
@@ -103,6 +104,8 @@ class Sharing(NamedTuple):
     on the machine; `shared_executions`: those of which mappings, cycles and counts were known from
     other designs, of this run or an earlier one. `einsums`, `simulations`: of the other designs,
     Einsums to be bounded and candidates to be simulated; `shared_...`: those that were known.
+    `searches`: designs that one search answers with others like them, of each workload;
+    `shared_searches`: those for which an earlier design had made it.
     """
 
     repeated: int = 0
@@ -115,6 +118,8 @@ class Sharing(NamedTuple):
     shared_einsums: int = 0
     simulations: int = 0
     shared_simulations: int = 0
+    searches: int = 0
+    shared_searches: int = 0
 
 
 NOTHING_SHARED = Sharing()
@@ -161,7 +166,7 @@ def attempt(evaluator: Evaluator, point: Point) -> Attempt:
 
 
 def _hits() -> tuple[int, ...]:
-    counts = (STRUCTURES, EXECUTIONS, EINSUMS, SIMULATIONS)
+    counts = (STRUCTURES, EXECUTIONS, EINSUMS, SIMULATIONS, SEARCHES)
     return tuple(number for count in counts for number in (count.asked, count.shared))
 
 

@@ -40,6 +40,7 @@ def hit_rates(sharing: Sharing) -> list[str]:
         "executions known from other designs",
         "Einsums with known bounds",
         "simulations known",
+        "designs answered by the search of another one",
     )
     asked, there = sharing[2::2], sharing[3::2]
     return [

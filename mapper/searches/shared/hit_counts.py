@@ -21,6 +21,8 @@ EINSUMS = HitCount()
 """Einsums on a grid whose mappings were to be bounded: of this process."""
 SIMULATIONS = HitCount()
 """Programs whose cycles a search on a grid asked for: of this process."""
+SEARCHES = HitCount()
+"""Designs with a search that answers others like them, too; those found one made: as above."""
 
 
 @dataclass(slots=True)

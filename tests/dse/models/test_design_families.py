@@ -10,8 +10,9 @@ import pytest
 
 from tilewright.dse.models.analytical import AnalyticalEvaluator
 from tilewright.dse.models.design_families import KNOWN_FRONTS, NO_FAMILY
-from tilewright.dse.models.evaluator import asking_for_details
+from tilewright.dse.models.evaluator import asking_for_details, attempt, total_of
 from tilewright.dse.models.evaluators import make_evaluator
+from tilewright.dse.report.sharing import hit_rates
 from tilewright.dse.run.runner import Execution, start_study
 from tilewright.dse.study.study_loading import load_study
 from tilewright.mapper.fronts.designs import shared_work
@@ -66,6 +67,18 @@ def test_answers_together_are_those_of_each_alone(tmp_path: Path) -> None:
         detailed = together.evaluate(asking_for_details(together, point))
         assert detailed.details.keys() == second.details.keys()
         assert (detailed.metrics, detailed.breakdown) == (first.metrics, first.breakdown)
+
+
+def test_designs_that_another_one_s_search_answers_are_counted(tmp_path: Path) -> None:
+    KNOWN_FRONTS.clear()
+    model, points = model_of(tmp_path)
+    counts = [attempt(model, point).sharing for point in points[:3]]
+    assert [(each.searches, each.shared_searches) for each in counts] == [(1, 0), (1, 1), (1, 1)]
+    assert (
+        hit_rates(total_of(counts))[-1] == "67 % of 3 designs answered by the search of another one"
+    )
+    alone = replace(model, family=NO_FAMILY)
+    assert attempt(alone, points[3]).sharing.searches == 0
 
 
 def test_a_run_is_the_same_with_two_workers_and_shows_details(tmp_path: Path) -> None:
