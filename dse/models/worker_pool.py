@@ -79,7 +79,7 @@ class Workers(AbstractContextManager["Workers"]):
 
         `note` and `keep` are called as answers come.
         """
-        from joblib.externals.loky.process_executor import TerminatedWorkerError
+        from joblib.externals.loky.process_executor import BrokenProcessPool
 
         answers: list[Attempt] = []
 
@@ -92,7 +92,7 @@ class Workers(AbstractContextManager["Workers"]):
         each = (answer for few in together for answer in self._answers(few))
         try:
             return _noted(each, len(points), note, keep_answer)
-        except TerminatedWorkerError:
+        except BrokenProcessPool:  # a worker has died, perhaps within its answer
             done = len(answers)
         self._start_anew()
         for position in range(done, len(points)):

@@ -160,6 +160,9 @@ class RunTrials:
         """Return the feasible designs that have values of all expressions, with these values."""
         good = self.designs()._only([t for t in self.designs() if t.status == "feasible"])
         columns = [{t.number: v for t, v in good._values(name)} for name in names]
+        for name, column in zip(names, columns, strict=True):
+            if not column and len(good):
+                raise SpecError("no feasible trial has a number for this", value=name)
         chosen = [t for t in good if all(t.number in column for column in columns)]
         return chosen, [[column[t.number] for column in columns] for t in chosen]
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from joblib.externals.loky import get_reusable_executor
+from joblib.externals.loky.process_executor import BrokenProcessPool
 
 from tilewright.arch.errors import SpecError
 from tilewright.dse.models.evaluator import Outcome
@@ -93,3 +94,19 @@ def test_a_worker_that_dies_costs_its_own_design():
         answers = pool.evaluate([{"x": x} for x in range(4)], lambda done, count: None)
     assert [each.outcome.status for each in answers] == ["feasible", "failed"] + ["feasible"] * 2
     assert answers[1].outcome.reason == "its worker process died, perhaps of too little memory"
+
+
+def test_an_answer_that_cannot_be_read_ends_no_batch(monkeypatch):
+    """As the half that a worker leaves which dies while it writes."""
+    answered = Workers._answers
+
+    def torn(pool, points):
+        if len(points) > 1:
+            yield from answered(pool, points[:1])
+            raise BrokenProcessPool("A result has failed to un-serialize.")
+        yield from answered(pool, points)
+
+    monkeypatch.setattr(Workers, "_answers", torn)
+    with Workers(Square(), 2) as pool:
+        answers = pool.evaluate([{"x": x} for x in (1, 2, 0)], lambda done, count: None)
+    assert [each.outcome.metrics for each in answers] == [{"y": 0.0}, {"y": 2.0}, {"y": 0.0}]

@@ -35,6 +35,8 @@ def test_conditions_over_metrics_knobs_and_status(finished):
     }.items():
         with pytest.raises(SpecError, match=words):
             run.where(wrong)
+    with pytest.raises(SpecError, match="no feasible trial has a number"):
+        run.front("energy", "status")
     far = "energy > 0 and Lanes >= 2 GB/s"
     assert not run.where(far)
     assert run.spans(far)[-1] == "Lanes is 1 to 8 here, 2 GB/s is 1.6e+10"
