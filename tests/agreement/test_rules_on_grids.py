@@ -9,6 +9,7 @@ from grid_mappings import HARDWARE
 
 from tilewright.arch.files.source import load_document
 from tilewright.arch.spec.load import load_arch
+from tilewright.mapper import search
 from tilewright.mapper.evaluation.broken_rules import broken_rules
 from tilewright.mapper.grid.grid import grid_of
 from tilewright.mapper.grid.reading.mapping_reading import space_time
@@ -21,7 +22,7 @@ from tilewright.simulator.search.grid_mapping import map_on_grid
 
 X, Y = "- {name: X, fanout: GridX}", "- {name: Y, fanout: GridY}"
 SRAM = "tensors: {keep: All}"
-HOST = "tensors: {keep: ~(weight | Intermediates), may_keep: All}"
+HOST = "tensors: {keep: ~(Persistent | Intermediates), may_keep: All}"
 SCALAR = "tensors: {keep: Nothing, may_keep: ~Outputs}"
 PRODUCT = "Z[m, n] = A[m, k] * B[k, n]"
 
@@ -174,3 +175,17 @@ def test_an_element_has_one_memory_and_a_register() -> None:
     with pytest.raises(InfeasibleMapping, match="an element of a grid has one memory") as refused:
         map_on_grid(arch, workload)
     assert refused.value.value == ["SRAM", "Cache", "Scalar"]
+
+
+@pytest.mark.parametrize("persistent", ["Nothing", "B"])
+def test_only_persistent_tensors_are_free_in_the_model_of_the_shipped_grid(persistent: str) -> None:
+    """Without names for inputs and weights, both operands of a product were called weights."""
+    _, text = files({})
+    text = text.replace("  einsums", f"  persistent_tensors: {persistent}\n  einsums")
+    arch = load_arch(HARDWARE, variables={"GridX": 4, "GridY": 2})
+    workload = load_workload(load_document("w.yaml", text=text))
+    actions = search(arch, workload, objective="energy").best.score.actions
+    sizes = {"A": 8 * 8, "B": 8 * 6}
+    for tensor, values in sizes.items():
+        entered = float(actions.get(f"Z/Host/{tensor}/read", 0))
+        assert entered == (0 if tensor == persistent else values)
