@@ -103,6 +103,7 @@ PARTS: list[Part] = [
             "agreement/test_pipelines.py",
             "agreement/test_reduction_schemes.py",
             "agreement/test_shifted_mappings.py",
+            "agreement/test_transposed_programs.py",
         ),
     ),
     Part("one Einsum by brute force", ("agreement/test_search_brute_force.py",), 8),

@@ -68,6 +68,11 @@ class GridFamily:
     outer: TimeTile | None = None
 
     @property
+    def elements(self) -> int:
+        """The number of elements that work."""
+        return prod(share.count for share in self.shares)
+
+    @property
     def loops(self) -> tuple[TimeTile, ...]:
         """The loops in time above the tiles, outermost first."""
         return tuple(loop for loop in (self.outer, self.tile) if loop is not None)

@@ -45,11 +45,15 @@ class Division:
     covered or refused as a whole. `elements`, `fifos`: masks of what is covered. `contended`: mask
     of FIFOs whose link the simulated arbiter decides. `reasons`: by number of the part, -1 for all
     parts. `separate_routers`: whether every router is timed by itself, and no straight line of
-    routers is one channel.
+    routers is one channel. `in_parts`: whether independent parts are told apart; if not, the whole
+    program is one part.
     """
 
-    def __init__(self, network: FifoNetwork, *, separate_routers: bool = False) -> None:
+    def __init__(
+        self, network: FifoNetwork, *, separate_routers: bool = False, in_parts: bool = True
+    ) -> None:
         self.network = network
+        self.in_parts = in_parts
         self.separate_routers = separate_routers
         self.elements = np.ones(network.queue.shape[0], dtype=bool)
         self.fifos = np.ones(network.kind.size, dtype=bool)
@@ -82,8 +86,10 @@ class Division:
         """The number of the independent part of each FIFO, then of each element, as one array.
 
         (FIFOs + elements,). A part is a set of elements, queues and links that no other part
-        touches.
+        touches. All have number 0 where parts are not told apart.
         """
+        if not self.in_parts:
+            return np.zeros(self.fifos.size + self.elements.size, dtype=np.int64)
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import connected_components
 

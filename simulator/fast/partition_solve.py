@@ -63,8 +63,9 @@ def solve_parts(
     None if there are none, and the division into granted and refused parts. Raises nothing for a
     refusal.
     """
-    division = Division(machine.compiled.network, separate_routers=separate_routers)
-    for missing in subset.unknown_parts(machine.program, machine.compiled.network):
+    network = machine.compiled.network
+    division = Division(network, separate_routers=separate_routers, in_parts=effort.in_parts)
+    for missing in subset.unknown_parts(machine.program, network):
         division.refuse(missing)
     scripts = scripts_of(machine, division)
     if contending is not None and contending.size:

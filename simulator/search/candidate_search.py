@@ -129,7 +129,7 @@ class CandidateSearch:
             return 0.0
         times = PART_ON_NUMBERS if is_alone else TIMES_ON_NUMBERS
         cycles = self.candidates.known_cycles.get(self.choice, 0)
-        elements = self.candidates.plan(self.choice).placement.size
+        elements = self.choice.family.elements
         seconds = times * self.runs.seconds.get(self.choice, 0.0)
         return max(seconds, SECONDS_OF_VALUES * cycles * elements)
 

@@ -26,6 +26,7 @@ from tilewright.simulator.instructions.control_flow import (
     Loop,
     Set,
 )
+from tilewright.simulator.instructions.element_map import Map
 from tilewright.simulator.instructions.task_states import (
     Activate,
     Block,
@@ -33,6 +34,7 @@ from tilewright.simulator.instructions.task_states import (
 )
 from tilewright.simulator.isa.dsd import (
     Buffer,
+    CounterValue,
     Element,
     Fabin,
     Fabout,
@@ -40,11 +42,13 @@ from tilewright.simulator.isa.dsd import (
     Mem1d,
     Mem4d,
     Ref,
+    Register,
 )
 from tilewright.simulator.isa.index_expression import NO_OFFSET, Index
 from tilewright.simulator.program.instruction import (
     DsdOperation,
     Instruction,
+    LoadRegister,
 )
 from tilewright.simulator.program.program import (
     ElementCode,
@@ -75,9 +79,12 @@ def _others(kind: type[Any], *names: str) -> Callable[[Any], Any]:
 
 
 FIXED: Final = _others(DsdOperation, "dest", "sources")
+LOADED: Final = _others(LoadRegister, "offset")
 TASK: Final = _others(Task, "body")
 MOST_WAYS: Final = 4
 """Ways through a stage that are kept for a family."""
+MOST_UNTRACED: Final = 2
+"""Attempts that may fail: what fails twice mostly does for all codes of a family."""
 WRONG: Final = (AttributeError, TypeError, ValueError, RecursionError)
 """What fields of wrong types raise, and bodies that are too deep; the checks will tell."""
 UNTRACED: Final = (TypeError, AttributeError, ValueError, ZeroDivisionError)
@@ -158,10 +165,28 @@ class _FamilySplitter:
                 self.operation(instruction)  # type: ignore[arg-type]
             elif kind in WHOLE:
                 self.shape.append(instruction)
+            elif kind is LoadRegister:
+                self.load(instruction)  # type: ignore[arg-type]
+            elif kind is Map:
+                self.map(instruction)  # type: ignore[arg-type]
             else:
                 self.declared(instruction)
                 for name in BODIES.get(kind, ()):
                     self.body(getattr(instruction, name))
+
+    def load(self, load: LoadRegister) -> None:
+        self.shape += (LoadRegister, LOADED(load), len(load.strides))
+        self.exact += (load.register.id, load.xdsr or 0, load.microthread or 0, *load.strides)
+        self.index(load.offset)
+
+    def map(self, instruction: Map) -> None:
+        pairs = (*instruction.inputs, instruction.output)
+        self.shape += (Map, len(instruction.inputs))
+        for pair in pairs:
+            self.shape.append(None if pair is None else pair[0])
+            if pair is not None:
+                self.operand(pair[1])
+        self.body(instruction.body)
 
     def operation(self, op: DsdOperation) -> None:
         self.shape += (FIXED(op), len(op.sources))
@@ -181,7 +206,10 @@ class _FamilySplitter:
         elif kind is Element:
             self.shape += (kind, operand.buffer)  # type: ignore[attr-defined]
             self.index(operand.index)  # type: ignore[attr-defined]
-        elif kind is Immediate:
+        elif kind is CounterValue:
+            self.shape.append(kind)
+            self.index(operand.index)  # type: ignore[attr-defined]
+        elif kind is Immediate or kind is Register:
             self.shape.append(operand)
         else:
             raise _NoFamily
@@ -239,11 +267,22 @@ class _Renumbering:
             return replace(
                 instruction, dest=dest, sources=tuple(map(self._operand, instruction.sources))
             )
+        if isinstance(instruction, LoadRegister):
+            return replace(instruction, offset=self._index(instruction.offset))
+        if isinstance(instruction, Map):
+            return self._map(instruction)
         return instruction if type(instruction) in WHOLE else self._declared(instruction)
+
+    def _map(self, old: Map) -> Map:
+        inputs = tuple((name, self._operand(operand)) for name, operand in old.inputs)
+        output = old.output and (old.output[0], self._operand(old.output[1]))
+        return Map(inputs, output, self._body(old.body))
 
     def _operand(self, old: Any) -> Any:
         if isinstance(old, Ref):
             return replace(old, offset=self._index(old.offset))
+        if isinstance(old, CounterValue):
+            return CounterValue(self._index(old.index))
         return Element(old.buffer, self._index(old.index)) if isinstance(old, Element) else old
 
     def _index(self, old: Index) -> Index:
@@ -271,12 +310,14 @@ class _Stage:
     """What is known of how a family's codes answer one question, such as what their rows are.
 
     `answers`: (conditions on the numbers, function that gives the answer where they hold);
-    `misses`: number of codes for which no conditions held.
+    `misses`: number of codes for which no conditions held; `untraced`: attempts with traced numbers
+    that failed.
     """
 
     answers: list[tuple[FamilyConditions, AnswerFiller[Any]]] = field(default_factory=list)
     misses: int = 0
     """Members that went another way than all known ones."""
+    untraced: int = 0
 
     def learn(
         self,
@@ -289,7 +330,7 @@ class _Stage:
         Nothing is learnt if something is done with the numbers that cannot be traced.
         """
         self.misses += 1
-        if self.misses < 2 or self.misses & (self.misses - 1):
+        if self.misses < 2 or self.misses & (self.misses - 1) or self.untraced == MOST_UNTRACED:
             return
         trace = NumberTrace(numbers)
         try:
@@ -297,6 +338,7 @@ class _Stage:
             guide = trace.guide()
             self.answers.insert(0, (guide, make_filler(guide)))
         except UNTRACED:
+            self.untraced += 1
             return
         del self.answers[MOST_WAYS:]
 

@@ -58,14 +58,12 @@ def mark_shared(fifo: Rows, links: int) -> None:
 
     fifo: (FIFOs, columns), changed; links: number of links. Only marked FIFOs bid for their links.
     """
-    users = np.zeros(links, dtype=np.int32)
-    for rank in range(MOST):
-        linked = fifo[:, at.F_SUCCESSORS] > rank
-        np.add.at(users, fifo[linked, at.F_LINK + rank], 1)
-    for rank in range(MOST):
-        fifos = np.flatnonzero(fifo[:, at.F_SUCCESSORS] > rank)
-        sharing = users[fifo[fifos, at.F_LINK + rank]] > 1
-        fifo[fifos[sharing], at.F_SHARED] |= at.SHARES
+    count = fifo[:, at.F_SUCCESSORS]
+    senders = [np.flatnonzero(count > rank) for rank in range(int(count.max(initial=0)))]
+    used = [fifo[fifos, at.F_LINK + rank] for rank, fifos in enumerate(senders)]
+    users = np.bincount(np.concatenate([np.zeros(0, np.int32), *used]), minlength=links)
+    for fifos, links_used in zip(senders, used, strict=True):
+        fifo[fifos[users[links_used] > 1], at.F_SHARED] |= at.SHARES
 
 
 def connect_swap_copies(fifo: Rows, copies: Iterable[Feed], steered: SteeredTables) -> None:

@@ -124,6 +124,7 @@ class _NetworkCompiler:
         self.leaving: tuple[list[Ids], ...] = tuple([] for _ in range(5))
         self.border_links: dict[tuple[int, str], int] = {}
         self.entered: set[tuple[int, str, str]] = set()
+        self.senders, self.receivers = _slots_by_color(layouts)
         self.routers = RouterMap(program, layouts, profile, self._router)
         self.places_of = self.routers.places_of
         self.bound = tuple(
@@ -241,16 +242,12 @@ class _NetworkCompiler:
                 value=(self.profile.dispatch_to_link_cycles, self.profile.hop_cycles),
                 instead="more cycles from dispatch to link: the hop is one part of them",
             )
-        queues = [
-            (number, slot)
-            for number, layout in enumerate(self.layouts)
-            for slot in _slots_of(layout, color.name, output=True)
-            if slot in layout.queues
-        ]
+        queues = self.senders.get(color.name, ())
         takers = self.routers.takers(color, RAMP) if queues else None
         for number, slot in queues:
-            assert takers is not None
-            self._output_queue(color, (number, slot), takers, latency)
+            if slot in self.layouts[number].queues:
+                assert takers is not None
+                self._output_queue(color, (number, slot), takers, latency)
 
     def _output_queue(
         self, color: Color, place: tuple[int, int], takers: Takers, latency: int
@@ -280,17 +277,11 @@ class _NetworkCompiler:
     def _ramps_in(self, name: str, routers: ColorRouters) -> None:
         latency = self.profile.arrival_to_execute_cycles
         delivered = (routers.tx >> RAMP & 1).astype(bool)
-        for number, layout in enumerate(self.layouts):
+        ramps = np.full(self.elements, -1, dtype=np.int64)
+        for number, queue in self.receivers.get(name, ()):
+            layout = self.layouts[number]
             places = self.places_of[layout.code.name]
-            queue = next(iter(_slots_of(layout, name, output=False)), None)
             reached = places[delivered[places]]
-            if queue is None:
-                if reached.size:
-                    raise ProgramError(
-                        f"{self._route(name, reached[0])} it goes to R at {self._at(reached[0])}, "
-                        f"but code {layout.code.name} has no input queue for it"
-                    )
-                continue
             if queue in layout.queues and reached.size != places.size:
                 missing = places[~delivered[places]]
                 raise ProgramError(
@@ -302,13 +293,23 @@ class _NetworkCompiler:
             self.rows[-1][:, at.F_USER] = at.USER_IS_ELEMENT - reached
             self.rows[-1][:, at.F_WAKE] += queue in paired_queues(layout.code)
             self._bind(number, queue, name, reached, numbers)
-            ramps = np.full(self.elements, -1, dtype=np.int64)
             ramps[reached] = numbers
-            for fifos, elements in routers.buffers:
-                delivers = ramps[elements] >= 0
-                ramp_links = elements[delivers] * LINKS + RAMP
-                connect(self.table, (fifos[delivers], ramps[elements][delivers], ramp_links))
-                self.leaving[RAMP].append(fifos[delivers])
+        self._check_received(name, np.flatnonzero(delivered & (ramps < 0)))
+        for fifos, elements in routers.buffers:
+            delivers = ramps[elements] >= 0
+            senders, places = fifos[delivers], elements[delivers]
+            connect(self.table, (senders, ramps[places], places * LINKS + RAMP))
+            self.leaving[RAMP].append(senders)
+
+    def _check_received(self, name: str, unread: Ids) -> None:
+        """Raise ProgramError for elements to which a color goes that no queue of theirs takes."""
+        if not unread.size:
+            return
+        code = self.program.codes[int(self.program.placement.ravel()[unread[0]])]
+        raise ProgramError(
+            f"{self._route(name, unread[0])} it goes to R at {self._at(unread[0])}, "
+            f"but code {code.name} has no input queue for it"
+        )
 
     def _bind(self, number: int, slot: int, color: str, places: Ids, fifos: Ids) -> None:
         """Note the FIFOs of a queue's color; the queue is bound to its first color at the start.
@@ -448,10 +449,26 @@ def _joined(parts: list[Ids]) -> Ids:
     return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
 
 
-def _slots_of(layout: CodeLayout, color: str, *, output: bool) -> list[int]:
-    """Return the slots of the queues that a color is bound to at the start or later."""
-    queues = layout.code.output_queues if output else layout.code.input_queues
-    slots = [slot_of(queue.id, output) for queue in queues if queue.color == color]
-    later = (slot for slot, name in layout.bindings if name == color)
-    slots += [slot for slot in later if (slot >= at.OUTPUT_SLOT) == output]
-    return list(dict.fromkeys(slots))
+SlotsByColor = dict[str, list[tuple[int, int]]]
+
+
+def _slots_by_color(layouts: tuple[CodeLayout, ...]) -> tuple[SlotsByColor, SlotsByColor]:
+    """Return the queues that send, and those that take each color: numbers of code and slot.
+
+    A queue is bound to the color at the start or later. Of a code the first one takes it.
+    """
+    senders: SlotsByColor = {}
+    receivers: SlotsByColor = {}
+    for number, layout in enumerate(layouts):
+        code = layout.code
+        outputs = [(slot_of(queue.id, True), queue.color) for queue in code.output_queues]
+        inputs = [(slot_of(queue.id, False), queue.color) for queue in code.input_queues]
+        later = list(layout.bindings)
+        outputs += [(slot, color) for slot, color in later if slot >= at.OUTPUT_SLOT]
+        inputs += [(slot, color) for slot, color in later if slot < at.OUTPUT_SLOT]
+        for slot, color in dict.fromkeys(outputs):
+            senders.setdefault(color, []).append((number, slot))
+        taken = {color: slot for slot, color in reversed(inputs)}
+        for color, slot in taken.items():
+            receivers.setdefault(color, []).append((number, slot))
+    return senders, receivers

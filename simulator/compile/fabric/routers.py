@@ -115,6 +115,9 @@ class RouterMap:
         self._add = add
         self._commanded = control_colors(program)
         self._by_color: dict[int, ColorRouters] = {}
+        self._routes: dict[str, list[Route]] = {}
+        for route in program.routes:
+            self._routes.setdefault(route.color, []).append(route)
         swapping = {route.color for route in program.routes if route.swap}
         self._swapping = {color.id for color in program.colors if color.name in swapping}
 
@@ -141,33 +144,55 @@ class RouterMap:
         return Takers(np.where(plain >= 0, plain, swapped), np.where(plain >= 0, swapped, -1))
 
     def _compile(self, color: Color) -> ColorRouters:
-        routes = [route for route in self.program.routes if route.color == color.name]
-        rx, tx, swap = (np.zeros(self.program.placement.size, dtype=np.uint8) for _ in range(3))
-        pieces = [piece for route in routes for piece in self._pieces(route)]
-        for configurations, elements in pieces:
-            if tx[elements].any():
-                place = divmod(int(elements[tx[elements] > 0][0]), self.program.width)
-                with ErrorSubject(configurations[0]):
-                    raise ProgramError(
-                        f"route of color {color.name} in {configurations[0].area}: element {place} "
-                        "has two routes for it"
-                    )
-            rx[elements], tx[elements] = all_directions(*configurations)
-            swap[elements] = SWAPPED[configurations[0].swap]
+        routes = self._routes.get(color.name, [])
+        rx, tx, swap = self._ports(routes)
         places = np.flatnonzero(tx).astype(np.int64)
         base = np.full(tx.size, -1, dtype=np.int64)
         base[places] = self._add(places, color.id)
         routers = ColorRouters(rx, tx, swap, np.tile(base, (5, 1)), [(base[places], places)])
-        handlers = teardown_tasks(self._layouts, self.places_of, tx.size, routes)
-        for configurations, elements in pieces:
-            if self._is_steered(configurations):
-                piece = RoutePiece(configurations, elements)
-                self._steer(color.id, routers, piece, handlers[elements])
+        steered = [r for r in routes if self._is_steered(r)]
+        if steered:
+            handlers = teardown_tasks(self._layouts, self.places_of, tx.size, routes)
+            for piece in (piece for route in steered for piece in self._pieces(route)):
+                if self._is_steered(piece.configurations[0]) or len(piece.configurations) > 1:
+                    self._steer(color.id, routers, piece, handlers[piece.elements])
         return routers
 
-    def _is_steered(self, configurations: Sequence[Route]) -> bool:
-        route = configurations[0]
-        chooses = route.switch or route.filter or route.teardown or len(configurations) > 1
+    def _ports(self, routes: Sequence[Route]) -> tuple[Bits, Bits, Bits]:
+        """Return the ports of a color's routers: rx, tx and swaps, as of `ColorRouters`."""
+        shape = self.program.placement.shape
+        rx, tx, swap = (np.zeros(shape, dtype=np.uint8) for _ in range(3))
+        for route in routes:
+            area = route.area
+            there = (
+                slice(area.row, area.row + area.height),
+                slice(area.column, area.column + area.width),
+            )
+            if tx[there].any():
+                self._refuse_second(route, tx)
+            rx[there], tx[there] = all_directions(route)
+            if route.swap:
+                swap[there] = SWAPPED[route.swap]
+            for configurations, elements in self._pieces(route) if self._changes(route) else ():
+                rx.ravel()[elements], tx.ravel()[elements] = all_directions(*configurations)
+        return rx.ravel(), tx.ravel(), swap.ravel()
+
+    def _refuse_second(self, route: Route, tx: Bits) -> None:
+        """Raise ProgramError for a route in an element that has another one. tx: as a grid."""
+        area = route.area
+        elements = self._area(route)
+        place = divmod(int(elements[tx.ravel()[elements] > 0][0]), self.program.width)
+        with ErrorSubject(route):
+            raise ProgramError(
+                f"route of color {route.color} in {area}: element {place} has two routes for it"
+            )
+
+    def _changes(self, route: Route) -> bool:
+        """Whether a code changes routes of the color while it runs."""
+        return any(layout.changes.get(route.color) for layout in self._layouts)
+
+    def _is_steered(self, route: Route) -> bool:
+        chooses = route.switch or route.filter or route.teardown or self._changes(route)
         return bool(chooses) or route.color in self._commanded
 
     def _steer(self, color: int, routers: ColorRouters, piece: RoutePiece, handlers: Ids) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -61,6 +62,7 @@ def _partners(program: Program, commanded: set[str]) -> set[str]:
     return {color.name for color in program.colors if color.name in swapped and color.id ^ 1 in ids}
 
 
+@lru_cache(1024)
 def port_bits(ports: tuple[str, ...]) -> int:
     """Return port names as an integer with one bit per port: N 1, E 2, S 4, W 8, ramp R 16."""
     return sum(1 << PORTS.index(port) for port in set(ports))

@@ -77,15 +77,15 @@ def _groups(user: Ints, link: Ints) -> tuple[Ints, Ints]:
 
     user, link: (pairs,) numbers from 0 on, a pair for each FIFO and each of its shared links.
     """
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
     users, links = int(user.max(initial=-1)) + 1, int(link.max(initial=-1)) + 1
-    pairs = coo_array(
-        (np.ones(user.size, dtype=np.int8), (user, users + link)), (users + links,) * 2
-    )
-    _, group = connected_components(pairs, directed=False)
-    return group[:users].astype(np.int64), group[users:].astype(np.int64)
+    least, before = np.arange(users, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    of_link = np.full(links, users, dtype=np.int64)
+    while not np.array_equal(least, before):  # few rounds: a group lies in one router
+        before = least.copy()
+        np.minimum.at(of_link, link, least[user])
+        np.minimum.at(least, user, of_link[link])
+    _, group = np.unique(least, return_inverse=True)
+    return group.astype(np.int64), group[of_link].astype(np.int64)
 
 
 def _places(group: Ints) -> Ints:

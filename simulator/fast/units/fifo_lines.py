@@ -103,19 +103,32 @@ def _line_tables(network: FifoNetwork, division: Division) -> LineTables:
     several |= division.separate_routers
     several[filters_of(network, division).router] = True
     branch = (kind == ROUTER) & several
-    parent = _parents(network, division)
-    _check_depths(network, division)
+    parent, root = _streams(network, division)
     node = branch | (kind == INPUT) | (kind == EDGE_OUT) | (kind == EDGE_IN)
     return LineTables(
         _channels(network, parent, node),
         _down(network, division, node),
-        line_ends(parent, np.zeros((0, kind.size), np.int64)),
+        root,
         branch,
         kind == OUTPUT,
         kind == INPUT,
         division.fifos & (kind == EDGE_IN),
         division.fifos & (kind == EDGE_OUT),
     )
+
+
+def _streams(network: FifoNetwork, division: Division) -> tuple[Ints, Ints]:
+    """Return the FIFO that feeds each FIFO, -1 for none, and the one where its stream begins."""
+
+    def streams() -> tuple[Ints, Ints]:
+        parent = _parents(network, division)
+        _check_depths(network, division)
+        return parent, line_ends(parent, np.zeros((0, parent.size), np.int64))
+
+    if not division.whole or network.kind.size > MOST_FIFOS:
+        return streams()
+    of_network: tuple[Ints, Ints] = _LINES.of(network.kind, "streams", streams)
+    return of_network
 
 
 def _channels(network: FifoNetwork, parent: Ints, node: Bools) -> tuple[Ints, ...]:

@@ -38,10 +38,52 @@ class MapState(NamedTuple):
 
 
 class WalkedMap(NamedTuple):
-    """What one walk of a map added: cycles, counts, and words by which its registers moved."""
+    """What one walk of turns added: cycles, counts, and words by which its registers moved."""
 
     cycles: int
     added: MapState
+
+    @staticmethod
+    def between(cycles: int, before: MapState, after: MapState) -> WalkedMap:
+        """Return what a walk of so many cycles added, by the states before and after it."""
+        counts = tuple(
+            tuple(new - old for new, old in zip(news, olds, strict=True))
+            for news, olds in zip(after.counts, before.counts, strict=True)
+        )
+        moves = {number: place - before.places[number] for number, place in after.places.items()}
+        return WalkedMap(cycles, MapState(counts, moves))
+
+    def repeat(self, times: int, counts: Counts, registers: Registers) -> int:
+        """Add to counts and registers what so many such walks add; return their cycles."""
+        for of_operations, more in zip(counts, self.added.counts, strict=True):
+            for number, count in enumerate(more):
+                of_operations[number] += times * count
+        for number, words in self.added.places.items():
+            registers[number].position += times * words
+        return times * self.cycles
+
+
+class Turns:
+    """The turns of a map so far: those whose registers began at each combination of banks.
+
+    A turn whose registers begin at the same banks as those of an earlier one does the same, and so
+    do all that follow, turn by turn.
+    """
+
+    def __init__(self) -> None:
+        self._begun: dict[Hashable, tuple[int, int, MapState]] = {}
+
+    def period(self, turn: int, passed: int, now: MapState) -> tuple[int, WalkedMap] | None:
+        """Return after how many turns all repeats, and what these add; None if nothing does yet.
+
+        turn: number of the one that begins; passed: cycles before it; now: the state then.
+        """
+        banks = tuple(place % at.BANKS for place in now.places.values())
+        if banks not in self._begun:
+            self._begun[banks] = turn, passed, now
+            return None
+        first, before, then = self._begun[banks]
+        return turn - first, WalkedMap.between(passed - before, then, now)
 
 
 class WalkedMaps:
@@ -65,21 +107,6 @@ class WalkedMaps:
             return None
         return work.after, tuple((n, v.row, v.saves, v.position % at.BANKS) for n, v in held)
 
-    def keep(self, key: Hashable, cycles: int, before: MapState, after: MapState) -> None:
-        """Keep what a walk of a map added: its cycles, and the states before and after it."""
-        counts = tuple(
-            tuple(new - old for new, old in zip(news, olds, strict=True))
-            for news, olds in zip(after.counts, before.counts, strict=True)
-        )
-        moves = {number: place - before.places[number] for number, place in after.places.items()}
-        self.known[key] = WalkedMap(cycles, MapState(counts, moves))
-
-    def repeat(self, key: Hashable, counts: Counts, registers: Registers) -> int:
-        """Add to counts and registers what the map of a known key adds; return its cycles."""
-        cycles, added = self.known[key]
-        for of_operations, more in zip(counts, added.counts, strict=True):
-            for number, count in enumerate(more):
-                of_operations[number] += count
-        for number, words in added.places.items():
-            registers[number].position += words
-        return cycles
+    def keep(self, key: Hashable, walked: WalkedMap) -> None:
+        """Keep what a walk of a map added, with the walk's state before it as the key."""
+        self.known[key] = walked

@@ -29,7 +29,7 @@ from tilewright.simulator.fast.walk.memory_work import (
     scalar_work,
 )
 from tilewright.simulator.fast.walk.plain_code import CodeWords
-from tilewright.simulator.fast.walk.register_work import held_vector, run_on_registers
+from tilewright.simulator.fast.walk.register_work import RegisterWork, held_vector
 from tilewright.simulator.fast.walk.script import (
     ADVANCE,
     AFTER,
@@ -49,7 +49,13 @@ from tilewright.simulator.fast.walk.script import (
     MainThreadWalk,
 )
 from tilewright.simulator.fast.walk.walk_state import CodeInstruction, WalkState
-from tilewright.simulator.fast.walk.walked_maps import Counts, MapState, WalkedMaps
+from tilewright.simulator.fast.walk.walked_maps import (
+    Counts,
+    MapState,
+    Turns,
+    WalkedMap,
+    WalkedMaps,
+)
 
 MOST_INSTRUCTIONS: Final = 200_000
 """Instructions of a code beyond which it is not walked."""
@@ -95,6 +101,7 @@ class ScriptWalker:
         """Cycles for which the main thread was busy so far."""
         self.walked: WalkedMaps | None = None if every else WalkedMaps()
         self.loops = MemoryLoops(store)
+        self.registers = RegisterWork(store)
         self.memory = MemoryInUse(store, self.state)
 
     def walk(self) -> MainThreadWalk:
@@ -363,27 +370,37 @@ class ScriptWalker:
             return work.after
         counts, registers = self._counts(), self.state.registers
         if key in walked.known:
-            self._cycles(walked.repeat(key, counts, registers))
+            self._cycles(walked.known[key].repeat(1, counts, registers))
             self.state.variables.unknown.update(work.counters)
             self.steps -= work.turns
             return work.after
         passed, before = self.passed, MapState.of(counts, registers)
-        self._turns_of_map(work)
-        walked.keep(key, self.passed - passed, before, MapState.of(counts, registers))
+        self._turns_of_map(work, Turns())
+        after = MapState.of(counts, registers)
+        walked.keep(key, WalkedMap.between(self.passed - passed, before, after))
         return work.after
 
     def _counts(self) -> Counts:
         return self.runs, self.dispatches, self.worked, self.stalled
 
-    def _turns_of_map(self, work: OperationMap) -> None:
-        """Walk a map turn by turn; its own event comes before those of its operations."""
+    def _turns_of_map(self, work: OperationMap, begun: Turns | None = None) -> None:
+        """Walk a map turn by turn; its own event comes before those of its operations.
+
+        begun: notes what turns do, so that those that repeat are counted at once; None: none are.
+        """
         begins = len(self.events)
         self.state.variables.unknown.update(work.counters)
         self._cycles(work.start)
-        for _ in range(work.turns):
+        turn = 0
+        while turn < work.turns:
+            repeated = begun and self._repeated_turns(work, turn, begun)
+            if repeated:
+                turn, begun = turn + repeated, None
+                continue
             self._cycles(work.step)
             for op in work.body:
                 self._operation(op)
+            turn += 1
         self._cycles(work.end)
         self.steps -= work.turns
         self._count_map(work, 1)
@@ -395,6 +412,17 @@ class ScriptWalker:
             )
             recorded = passed - self.store.header[at.K_SCALAR] + 1
             self.events.insert(begins, (MAP, work.rows[0], recorded))
+
+    def _repeated_turns(self, work: OperationMap, turn: int, begun: Turns) -> int:
+        """Count all whole periods of the turns that are left; return their number of turns."""
+        counts, registers = self._counts(), self.state.registers
+        found = begun.period(turn, self.passed, MapState.of(counts, registers))
+        if found is None:
+            return 0
+        period, walked = found
+        times = (work.turns - turn) // period
+        self._cycles(walked.repeat(times, counts, registers))
+        return times * period
 
     def _scalar(self, row: int) -> None:
         """Walk a scalar instruction; row: address of the scalar operation."""
@@ -434,8 +462,10 @@ class ScriptWalker:
     def _on_registers(self, op: int) -> None:
         """Walk an operation on registers; op: address. Raises NotCovered."""
         store = self.store
-        run = run_on_registers(store, op, self.state.registers)
-        self.memory.check(run.words)
+        registers = self.state.registers
+        if self.state.touched:
+            self.memory.check(self.registers.words(op, registers))
+        run = self.registers.run(op, registers)
         self.dispatches[store[op + at.O_NUMBER]] += 1
         number = store[run.row + at.O_NUMBER]
         self.runs[number] += run.extent

@@ -150,8 +150,8 @@ class CandidateRuns:
         return self.is_over or self.candidates.value_of(cycles, energy()) >= self.value
 
     def _is_long(self, choice: GridChoice) -> bool:
-        elements = self.candidates.plan(choice).placement.size
-        return self.candidates.quick.cycles(choice.family) * elements >= LONG_RUN
+        cycles = self.candidates.quick.cycles(choice.family)
+        return cycles * choice.family.elements >= LONG_RUN
 
 
 @cache

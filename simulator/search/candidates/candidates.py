@@ -43,6 +43,7 @@ from tilewright.simulator.program.program import ElementCode
 from tilewright.simulator.quotient.pattern_cycles import pattern_cycles
 from tilewright.simulator.run.machine import Machine, Stop
 from tilewright.simulator.search.candidates.architecture_rules import bounds_under_rules
+from tilewright.simulator.search.candidates.transposition import transposed_choice
 from tilewright.simulator.search.grid_certificate import GridObjective, objective_value
 from tilewright.simulator.search.quick_bound import QuickBound
 
@@ -76,8 +77,7 @@ class Candidates:
     addresses of tensors that stay in the elements between Einsums. `data`: operands on which they
     run. `families`: all of them, or those bounded in time if not `is_whole`; `infeasible`: number
     of members of families that do not fit an element, by reason. `known`: what equal questions have
-    found; `known_cycles`: by choice, once
-    they were found.
+    found; `known_cycles`: by choice, once they were found for it or for the transposed one.
     """
 
     objective: GridObjective
@@ -91,6 +91,7 @@ class Candidates:
     infeasible: Counter[str]
     known: KnownCycles = field(default_factory=KnownCycles)
     known_cycles: dict[GridChoice, int] = field(default_factory=dict)
+    _least_cycles: dict[GridChoice, int] = field(init=False, default_factory=dict, repr=False)
     is_whole: bool = True
     _plans: ValueCache = field(init=False, repr=False, compare=False)
     _codes: ValueCache = field(init=False, repr=False, compare=False)
@@ -205,11 +206,21 @@ class Candidates:
     def least_cycles(self, choice: GridChoice) -> int:
         """Return the lower bound of a choice's cycles, by its plan.
 
-        The work of elements is counted once for all members of a family. Raises InfeasibleMapping
-        if the choice has no plan.
+        The work of elements is counted once for all members of a family, and the bound once for a
+        choice and the transposed one. Raises InfeasibleMapping if the choice has no plan.
         """
-        works: Works = self._works.of(choice.family, dict)
-        return lower_bound(self.plan(choice), self.quick.profile, works)
+        if choice not in self._least_cycles:
+            works: Works = self._works.of(choice.family, dict)
+            cycles = lower_bound(self.plan(choice), self.quick.profile, works)
+            self._keep(self._least_cycles, choice, cycles)
+        return self._least_cycles[choice]
+
+    def _keep(self, cycles_of: dict[GridChoice, int], choice: GridChoice, cycles: int) -> None:
+        """Keep cycles of a choice, which are those of its transposed one, too."""
+        cycles_of[choice] = cycles
+        other = transposed_choice(choice, self.plan(choice))
+        if other is not None:
+            cycles_of[other] = cycles
 
     def bound(self, choice: GridChoice) -> float:
         """Return the lower bound of a choice's objective value, by its plan.
@@ -263,7 +274,7 @@ class Candidates:
         """Return whether a choice uses so many elements that its pattern is tried before a run."""
         if not self.has_large_grid:
             return False
-        return self.plan(choice).placement.size >= LARGE_GRID
+        return choice.family.elements >= LARGE_GRID
 
     def execute(self, choice: GridChoice, stop: Stop | None = None) -> EinsumExecution:
         """Execute a choice on data; compare, count and price it.
@@ -282,17 +293,17 @@ class Candidates:
         `stop`: asked with the cycles so far whether the run is to end. Raises InfeasibleMapping or
         ProgramError if the machine cannot run the choice, RunStoppedError where `stop` says so.
         """
-        cycles = self.simulated_cycles(choice, stop)
-        return self._value_of_run(self.plan(choice).read, cycles)
+        return self._value_of_run(choice, self.simulated_cycles(choice, stop))
 
     def simulated_cycles(self, choice: GridChoice, stop: Stop | None = None) -> int:
         """Return the cycles of a choice, simulated without data.
 
         They are kept in `known_cycles`. Raises what `simulated_value` raises.
         """
-        cycles = self.known.ran(choice, partial(self._simulated_cycles, choice, stop))
-        self.known_cycles[choice] = cycles
-        return cycles
+        if choice not in self.known_cycles:
+            cycles = self.known.ran(choice, partial(self._simulated_cycles, choice, stop))
+            self._keep(self.known_cycles, choice, cycles)
+        return self.known_cycles[choice]
 
     def _simulated_cycles(self, choice: GridChoice, stop: Stop | None) -> int:
         plan, profile = self.plan(choice), self.quick.profile
@@ -315,7 +326,7 @@ class Candidates:
         tenth of their time; where it finds none, it takes as little. On a large grid it does all it
         can.
         """
-        elements = self.plan(choice).placement.size
+        elements = choice.family.elements
         if elements >= LARGE_GRID:
             return ProofEffort(in_parts=False)
         is_long = self.quick.cycles(choice.family) * elements >= PROOF_PAYS
@@ -328,7 +339,7 @@ class Candidates:
         if the machine cannot run the choice.
         """
         cycles = self.timed_cycles(choice)
-        return None if cycles is None else self._value_of_run(self.plan(choice).read, cycles)
+        return None if cycles is None else self._value_of_run(choice, cycles)
 
     def timed_cycles(self, choice: GridChoice) -> int | None:
         """Return the cycles of a choice by its pattern, without a run of its grid.
@@ -336,17 +347,20 @@ class Candidates:
         They are kept in `known_cycles`. None, and errors, as of `timed_value`.
         """
         profile = self.quick.profile
+        if choice in self.known_cycles:
+            return self.known_cycles[choice]
         cycles = self.known.timed(
             choice, lambda: pattern_cycles(program_of(self.plan(choice)), profile).cycles
         )  # fmt: skip
         if cycles is not None:
-            self.known_cycles[choice] = cycles
+            self._keep(self.known_cycles, choice, cycles)
         return cycles
 
-    def _value_of_run(self, read: SpaceTime, cycles: int) -> float:
+    def _value_of_run(self, choice: GridChoice, cycles: int) -> float:
         """Return the objective's value of a run, as its execution gives it to the last bit."""
         latency = self.latency_of(cycles)
         if self.objective == "latency":
             return latency
+        read = self.plan(choice).read
         energies = run_energies(read, predict(read), latency)
         return objective_value(self.objective, latency, float(sum(energies.values())))
