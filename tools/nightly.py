@@ -103,6 +103,7 @@ PARTS: list[Part] = [
             "agreement/test_pipelines.py",
             "agreement/test_reduction_schemes.py",
             "agreement/test_shifted_mappings.py",
+            "agreement/test_shifted_columns.py",
             "agreement/test_transposed_programs.py",
         ),
     ),

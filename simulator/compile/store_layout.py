@@ -49,7 +49,7 @@ class StoreTable:
         origin: number of the row from which each counts; number: a negative one stays as it is. An
         address is the index of a row's first word in the engine's int64 array.
         """
-        return self.address(np.where(number < 0, number, origin + number))
+        return np.where(number < 0, number, self.start + (origin + number) * self.width)
 
     def number(self, address: int) -> int:
         """Return the number of the row that begins at (or holds) an address in the store."""

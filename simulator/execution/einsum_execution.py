@@ -19,7 +19,7 @@ from tilewright.simulator.execution.operands import AnyArray, WrongResult, opera
 from tilewright.simulator.execution.values.einsum_data import EinsumData
 from tilewright.simulator.execution.values.exact_products import Floats
 from tilewright.simulator.fast.fast_machine import FastMachine, run_fast
-from tilewright.simulator.fast.partition_solve import BRIEF
+from tilewright.simulator.fast.partition_solve import effort_before
 from tilewright.simulator.isa.machine_errors import InputDataError
 from tilewright.simulator.known.content_store import NOTHING_KEPT as NO_STORE
 from tilewright.simulator.known.content_store import ContentStore
@@ -218,9 +218,10 @@ def _cycles_of_long(request: RunRequest, cycles: int | None) -> int | None:
     """
     plan, program, profile = request.plan, request.program, request.profile
     least = lower_bound(plan, profile) if cycles is None else cycles
-    if least * program.placement.size < LONG_RUN:
+    visits = least * program.placement.size
+    if visits < LONG_RUN:
         return None
-    return cycles or FastMachine(program, profile, effort=BRIEF).cycles
+    return cycles or FastMachine(program, profile, effort=effort_before(visits)).cycles
 
 
 def _trace_by_engine(request: RunRequest, options: RunOptions, cycles: int) -> Trace:

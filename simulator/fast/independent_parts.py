@@ -15,7 +15,14 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.simulator.compile import columns as at
-from tilewright.simulator.compile.fabric.network import EDGE_IN, INPUT, OUTPUT, ROUTER, FifoNetwork
+from tilewright.simulator.compile.fabric.network import (
+    EDGE_IN,
+    INPUT,
+    OUTPUT,
+    ROUTER,
+    FifoNetwork,
+    are_of,
+)
 from tilewright.simulator.fast.no_certificate import Ints, NotCovered
 
 Bools = npt.NDArray[np.bool_]
@@ -105,7 +112,7 @@ class Division:
         numbers = np.arange(count, dtype=np.int64)
         used = np.arange(5) < fifo[:, at.F_SUCCESSORS, None]
         sources = np.broadcast_to(numbers[:, None], used.shape)
-        at_element = np.isin(kind, (INPUT, OUTPUT)) | (fifo[:, at.F_WAY] >= 0)
+        at_element = are_of(kind, INPUT, OUTPUT) | (fifo[:, at.F_WAY] >= 0)
         shared = used & (fifo[:, at.F_SHARED] & at.SHARES != 0)[:, None]
         links = fifo[:, at.F_LINK : at.F_LINK + 5][shared]
         return [
@@ -147,7 +154,7 @@ class Division:
         self.rounds += 1
         wanted = self.contended.copy()
         wanted[missing.contending] = True
-        bad = wanted & ~np.isin(self.network.kind, (ROUTER, EDGE_IN))
+        bad = wanted & ~are_of(self.network.kind, ROUTER, EDGE_IN)
         if bad.any():
             self.refuse(NotCovered(missing.reason, fifos=np.flatnonzero(bad)))
         self.contended = wanted & self.fifos

@@ -7,6 +7,7 @@ it. Where two colors want a link, the arbiter decides in the next round.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import Final
 
 import numpy as np
@@ -20,8 +21,9 @@ from tilewright.simulator.fast.proofs.main_spans import check_slots
 from tilewright.simulator.fast.times.attempts import solved_times
 from tilewright.simulator.fast.times.timed_program import TimedProgram
 from tilewright.simulator.fast.units.graph_tables import build_graph
+from tilewright.simulator.fast.walk.plain_code import code_of_tables
 from tilewright.simulator.fast.walk.script import MainThreadWalk, Script, script_from
-from tilewright.simulator.fast.walk.scripts import script_of
+from tilewright.simulator.fast.walk.scripts import PlacedCode, script_of
 from tilewright.simulator.fast.walk.walker import MOST_INSTRUCTIONS
 from tilewright.simulator.run.machine import Machine
 
@@ -42,8 +44,16 @@ class ProofEffort:
 
 
 USUAL: Final = ProofEffort()
-BRIEF: Final = ProofEffort(1 << 16, in_parts=False)
-"""A small part of a long run: more evaluations find the times of few programs."""
+VISITS: Final = 64
+"""Visits of a run for each evaluation: more evaluations find the times of few programs."""
+
+
+def effort_before(visits: int) -> ProofEffort:
+    """Return how much is done before a run of so many visits (cycles times elements).
+
+    It is a small part of the run, or about as much where links are contended.
+    """
+    return ProofEffort(max(1, visits // VISITS), in_parts=False)
 
 
 def solve_parts(
@@ -87,15 +97,16 @@ def scripts_of(
     division: changed; the elements of a code that has no script are refused, and its script is
     empty. steps: most instructions of a code that are followed.
     """
-    codes = machine.program.placement.ravel()
+    codes, compiled = machine.program.placement.ravel(), machine.compiled
+    words = cache(partial(code_of_tables, compiled.tables))  # of all codes, at the first use
     scripts = []
-    for number, block in enumerate(machine.compiled.tables.blocks):
+    for number, block in enumerate(compiled.tables.blocks):
         scripts.append(EMPTY_SCRIPT)
         elements = np.flatnonzero(codes == number)
         if not division.elements[elements].any():
             continue
         try:
-            scripts[-1] = script_of(block, steps)
+            scripts[-1] = script_of(PlacedCode(block, compiled.layouts[number], words), steps)
         except NotCovered as missing:
             division.refuse(NotCovered(missing.reason, elements=elements))
     return tuple(scripts)

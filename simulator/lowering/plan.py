@@ -6,13 +6,14 @@ Counting, bounding and writing the program start from it (theory/grid.md §4).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping as Dict
+from dataclasses import dataclass, field, replace
 from math import prod
 
 from tilewright.mapper.grid.host_streams import HostStream, host_streams
 from tilewright.mapper.grid.partial_sums import PartialSums, partial_sums
 from tilewright.mapper.grid.space_time import SpaceTime
+from tilewright.mapper.mapping.mapping import Mapping
 from tilewright.simulator.build.code_builder import CodeBuilder
 from tilewright.simulator.build.program_builder import ProgramBuilder
 from tilewright.simulator.compile.code.code_families import canonical_code
@@ -45,7 +46,7 @@ class Plan:
     read: SpaceTime
     streams: tuple[HostStream, ...]
     sums: PartialSums
-    layouts: Mapping[str, TileLayout]
+    layouts: Dict[str, TileLayout]
     kernel: ElementKernel
     addresses: Addresses
     roles: tuple[Role, ...]
@@ -106,6 +107,21 @@ def plan_of(read: SpaceTime, reserved_bytes: int = 0, kept: LeftTensors = NOTHIN
         roles=classes,
         placement=placement,
     )
+
+
+def with_reduction(plan: Plan, mapping: Mapping, reduction: str) -> Plan:
+    """Return the plan of a mapping that differs in the scheme of its reduction only.
+
+    The two plans share the codes that are written. Raises InfeasibleMapping as `plan_of` does.
+    """
+    if plan.read.reduction == reduction:
+        return plan
+    read = replace(plan.read, mapping=mapping, reduction=reduction)
+    sums = partial_sums(read)
+    check_sums(read, sums)
+    classes, placement = with_shifts(read, *roles(read.columns, read.rows, sums))
+    kernel = replace(plan.kernel, read=read)
+    return replace(plan, read=read, sums=sums, kernel=kernel, roles=classes, placement=placement)
 
 
 def program_of(plan: Plan) -> Program:

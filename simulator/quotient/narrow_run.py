@@ -20,7 +20,7 @@ from tilewright.simulator.compile.fabric.network import EDGE_OUT, ROUTER
 from tilewright.simulator.engine.features import compile_needed
 from tilewright.simulator.fast.no_certificate import NotCovered
 from tilewright.simulator.fast.subset import unknown_parts
-from tilewright.simulator.fast.walk.scripts import script_of
+from tilewright.simulator.fast.walk.scripts import PlacedCode, script_of
 from tilewright.simulator.fast.walk.walker import MOST_INSTRUCTIONS
 from tilewright.simulator.instructions.control_flow import Add, If, Loop, Set
 from tilewright.simulator.isa.index_expression import Index
@@ -79,7 +79,7 @@ def check_values_decide_nothing(compiled: CompiledProgram) -> None:
     for number in np.unique(program.placement).tolist():
         code = program.codes[number]
         if _DEPENDS.of(code, "data", partial(may_depend_on_data, code)):
-            script_of(compiled.tables.blocks[number], MOST_INSTRUCTIONS)
+            script_of(PlacedCode.alone(compiled.tables.blocks[number]), MOST_INSTRUCTIONS)
 
 
 def start_without_values(compiled: CompiledProgram) -> tuple[at.Table, at.Memory]:

@@ -74,10 +74,11 @@ def small_times(
         raise NotCovered(division.reason)
     execute = int(machine.compiled.tables.header[at.K_EXECUTE])
     shape = program.height, program.width
-    return SmallTimes(timed, _places(timed, program), execute, shape)
+    return SmallTimes(timed, unit_places(timed, program), execute, shape)
 
 
-def _places(timed: TimedProgram, program: Program) -> Ints:
+def unit_places(timed: TimedProgram, program: Program) -> Ints:
+    """Return where each unit is: (units, 5), as of `SmallTimes.places`."""
     graph, layout, network = timed.graph, timed.layout, timed.network
     kind = graph.unit[:, U_KIND]
     places = np.zeros((kind.size, 5), dtype=np.int64)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.simulator.compile import columns as at
-from tilewright.simulator.compile.fabric.network import INPUT, OUTPUT, ROUTER
+from tilewright.simulator.compile.fabric.network import INPUT, OUTPUT, ROUTER, are_of
 from tilewright.simulator.diagnose.final_state import FinalState
 from tilewright.simulator.isa.machine_errors import InputDataError
 from tilewright.simulator.run.results import link_words, queue_sums
@@ -63,7 +63,7 @@ def _cycles_in_queues(state: FinalState, cycle: int) -> Ints:
     """Return (FIFOs,) words times cycles in each FIFO before a cycle, for all words so far."""
     fifo = state.fifo
     waited = fifo[:, at.F_WAITED].copy()
-    queues = np.isin(state.network.kind, (OUTPUT, ROUTER, INPUT))
+    queues = are_of(state.network.kind, OUTPUT, ROUTER, INPUT)
     rows = np.flatnonzero(queues & (fifo[:, at.F_COUNT] > 0))
     owners = np.repeat(rows, fifo[rows, at.F_COUNT])
     places = np.arange(owners.size) - np.searchsorted(owners, owners)

@@ -207,8 +207,11 @@ def schedule_start(compiled: CompiledProgram, store: at.Table, resting: Ids) -> 
     for port, fifos in ports:
         agents.append(parts.fifo.address(fifos))
         cycles.append(np.full_like(fifos, port.start))
-    due = np.isin(np.concatenate(agents), resting, invert=True)
-    schedule_all(store, np.concatenate(agents)[due], np.concatenate(cycles)[due])
+    all_agents, when = np.concatenate(agents), np.concatenate(cycles)
+    if resting.size:
+        due = np.isin(all_agents, resting, invert=True)
+        all_agents, when = all_agents[due], when[due]
+    schedule_all(store, all_agents, when)
 
 
 def step_to_end(store: at.Table, sram: at.Memory) -> at.Table:

@@ -30,7 +30,7 @@ from tilewright.simulator.examples.gemv import gemv_like
 from tilewright.simulator.fast.no_certificate import NotCovered
 from tilewright.simulator.fast.walk.plain_code import code_of_block
 from tilewright.simulator.fast.walk.script import Script, script_from
-from tilewright.simulator.fast.walk.scripts import script_of
+from tilewright.simulator.fast.walk.scripts import PlacedCode, script_of
 from tilewright.simulator.fast.walk.walker import MOST_INSTRUCTIONS, ScriptWalker
 from tilewright.simulator.isa.dsd import Register
 from tilewright.simulator.isa.machine_errors import ProgramError
@@ -76,7 +76,11 @@ def by_family(code: ElementCode, target: CompileTarget) -> list[Any]:
     check = partial(resources._check_code, profile=target.profile)
     families.check_once(code, ("resources", target.number), check)
     block = block_of(code, target)
-    return shown(block.layout, block.tables, scripted(lambda: script_of(block, MOST_INSTRUCTIONS)))
+    return shown(
+        block.layout,
+        block.tables,
+        scripted(lambda: script_of(PlacedCode.alone(block), MOST_INSTRUCTIONS)),
+    )
 
 
 def by_itself(code: ElementCode, target: CompileTarget) -> list[Any]:

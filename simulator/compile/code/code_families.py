@@ -83,6 +83,8 @@ LOADED: Final = _others(LoadRegister, "offset")
 TASK: Final = _others(Task, "body")
 MOST_WAYS: Final = 4
 """Ways through a stage that are kept for a family."""
+FEW: Final = 3
+"""Codes of a family that are looked at by themselves: many families have no more."""
 MOST_UNTRACED: Final = 2
 """Attempts that may fail: what fails twice mostly does for all codes of a family."""
 WRONG: Final = (AttributeError, TypeError, ValueError, RecursionError)
@@ -325,12 +327,13 @@ class _Stage:
         numbers: tuple[int, ...],
         traced: Callable[[ElementCode], Callable[[FamilyConditions], AnswerFiller[Any]]],
     ) -> None:
-        """Solve the question by traced numbers for the 2nd, 4th, 8th ... code without an answer.
+        """Solve the question by traced numbers for the 3rd, 6th, 12th ... code without an answer.
 
         Nothing is learnt if something is done with the numbers that cannot be traced.
         """
         self.misses += 1
-        if self.misses < 2 or self.misses & (self.misses - 1) or self.untraced == MOST_UNTRACED:
+        times, rest = divmod(self.misses, FEW)
+        if rest or times & (times - 1) or self.untraced == MOST_UNTRACED:
             return
         trace = NumberTrace(numbers)
         try:

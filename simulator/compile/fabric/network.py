@@ -86,8 +86,17 @@ class FifoNetwork:
 
 
 OUTPUT, ROUTER, INPUT, EDGE_IN, EDGE_OUT = range(5)
+Kinds = npt.NDArray[np.int8]
 MOST_WORDS: Final = 1 << 27
 """Places for words in all queues, router buffers and edge ports; each takes 16 bytes."""
+
+
+def are_of(kind: Kinds, *kinds: int) -> npt.NDArray[np.bool_]:
+    """Return which FIFOs are of some kinds (OUTPUT, ROUTER, ...). kind: of each FIFO."""
+    result: npt.NDArray[np.bool_] = kind == kinds[0]
+    for further in kinds[1:]:
+        result |= kind == further
+    return result
 
 
 def compile_network(

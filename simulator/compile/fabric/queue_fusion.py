@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.simulator.compile import columns as at
-from tilewright.simulator.compile.fabric.network import INPUT, OUTPUT, ROUTER, FifoNetwork
+from tilewright.simulator.compile.fabric.network import INPUT, OUTPUT, ROUTER, FifoNetwork, are_of
 from tilewright.simulator.compile.store_layout import (
     StoreLayout,
 )
@@ -50,7 +50,7 @@ def mergeable_into(network: FifoNetwork) -> Ids:
     successor = np.where(fifo[:, at.F_SUCCESSORS] == 1, targets[:, 0], 0)
     deep = fifo[:, at.F_CAP] >= fifo[:, at.F_LATENCY] + 1
     able = (fifo[:, at.F_SUCCESSORS] == 1) & (fifo[:, at.F_SHARED] == 0) & deep
-    able &= np.isin(kind, (OUTPUT, ROUTER)) & np.isin(kind[successor], (ROUTER, INPUT))
+    able &= are_of(kind, OUTPUT, ROUTER) & are_of(kind[successor], ROUTER, INPUT)
     able &= deep[successor] & (feeders[successor] == 1)
     paired = fifo[:, at.F_WAKE] == 2  # its ends move two words in a cycle
     able &= ~paired & ~paired[successor]

@@ -14,7 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.simulator.compile import columns as engine
-from tilewright.simulator.compile.fabric.network import EDGE_IN, EDGE_OUT, ROUTER, FifoNetwork
+from tilewright.simulator.compile.fabric.network import (
+    EDGE_IN,
+    EDGE_OUT,
+    ROUTER,
+    FifoNetwork,
+    are_of,
+)
 from tilewright.simulator.fast.fast_entries import links_conflict, units_conflict
 from tilewright.simulator.fast.independent_parts import Division
 from tilewright.simulator.fast.no_certificate import NotCovered
@@ -125,7 +131,7 @@ def check_links(
     overlapping = _overlapping(network, graph, layout, times, pairs)
     if not overlapping.any():
         return
-    node = np.isin(network.kind, [ROUTER, EDGE_IN]) & (graph.port[:, at.P_COUNT] > 0)
+    node = are_of(network.kind, ROUTER, EDGE_IN) & (graph.port[:, at.P_COUNT] > 0)
     sums = np.concatenate([[0], np.cumsum(times.pieces[graph.entry[:, 0]])])
     begin = np.where(graph.port[:, at.P_COUNT] > 0, graph.port[:, at.P_AT], 0)
     entries = sums[begin + graph.port[:, at.P_COUNT]] - sums[begin]

@@ -129,14 +129,16 @@ def _attempts(graph: UnitGraph, patience: int | None) -> Iterator[SolverAttempt]
 def _contended_attempts(units: int, patience: int | None) -> tuple[SolverAttempt, ...]:
     """Return the attempts with contended links.
 
-    patience: most evaluations of the last one. Those of the first one take an eighth of the time;
-    where it needs more than eight times as many for all units, there is none.
+    patience: most evaluations of the last one. Those of the first one take an eighth of the time,
+    so it may have eight times as many; where units alone are more, there is no attempt.
     """
     first, last = CONTENDED_ATTEMPTS
     if patience is None:
         return CONTENDED_ATTEMPTS
-    most = first.eighths * units // 8 + first.spare
-    return (first, replace(last, eighths=0, spare=patience)) if most <= 8 * patience else ()
+    most = min(first.eighths * units // 8 + first.spare, 8 * patience)
+    if units > most:
+        return ()
+    return replace(first, eighths=0, spare=most), replace(last, eighths=0, spare=patience)
 
 
 def fifos_of(graph: UnitGraph, units: npt.NDArray[np.bool_]) -> Ints:

@@ -19,6 +19,7 @@ from tilewright.simulator.compile.fabric.network import (
     OUTPUT,
     ROUTER,
     FifoNetwork,
+    are_of,
 )
 from tilewright.simulator.compile.fabric.queue_fusion import follow_pointers as follow
 from tilewright.simulator.compile.fabric.topology import MOST_FIFOS
@@ -178,7 +179,7 @@ def _parents(network: FifoNetwork, division: Division) -> Ints:
 
 
 def _check_depths(network: FifoNetwork, division: Division) -> None:
-    passing = np.isin(network.kind, [OUTPUT, ROUTER, INPUT]) & division.fifos
+    passing = are_of(network.kind, OUTPUT, ROUTER, INPUT) & division.fifos
     shallow = passing & (network.fifo[:, at.F_CAP] < network.fifo[:, at.F_LATENCY] + 1)
     if shallow.any():
         fifos = np.flatnonzero(shallow)

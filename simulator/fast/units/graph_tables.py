@@ -280,8 +280,9 @@ class _GraphTablesBuilder:
         """
         begin, step = np.zeros(nodes.size, np.int64), np.ones(nodes.size, np.int64)
         for edge, fifos in zip(self.program.edge_inputs, self.network.edge_inputs, strict=True):
-            of_edge = np.isin(nodes, fifos)
-            begin[of_edge], step[of_edge] = edge.start, edge.interval
+            if edge.start or edge.interval != 1:
+                of_edge = np.isin(nodes, fifos)
+                begin[of_edge], step[of_edge] = edge.start, edge.interval
         return begin, step
 
     def _cuts(self, nodes: Ints) -> tuple[Ints, list[Ints]]:

@@ -10,7 +10,7 @@ Example: limit 6, most 2, start 4 let the words 2, 3, 8, 9, ... pass.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -48,6 +48,10 @@ class RampFilters(NamedTuple):
         return np.asarray(kept)
 
 
+_NONE: Final = np.zeros(0, dtype=np.int64)
+NO_FILTERS: Final = RampFilters(_NONE, _NONE, _NONE, np.zeros((0, K_WIDTH), dtype=np.int64))
+
+
 def filters_of(network: FifoNetwork, division: Division) -> RampFilters:
     """Return the counter filters at ramps, of the parts that the fast engine still covers.
 
@@ -59,6 +63,8 @@ def filters_of(network: FifoNetwork, division: Division) -> RampFilters:
     state = network.steered.state[network.steered.way[way[routers], engine.W_STATE]]
     filtered = state[:, engine.X_FILTER] != engine.NO_FILTER
     routers, state = routers[filtered], state[filtered]
+    if not routers.size:
+        return NO_FILTERS
     queue = network.fifo[routers, engine.F_NEXT].astype(np.int64)  # the ramp is the first successor
     known = (state[:, engine.X_FILTER] == engine.COUNTER) & (state[:, engine.X_INCLUSIVE] == 0)
     known &= (state[:, engine.X_COUNTS] == engine.COUNTS_DATA) & (state[:, engine.X_MOST] > 0)

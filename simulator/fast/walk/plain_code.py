@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ from tilewright.simulator.compile.table_blocks import (
     CodeBlock,
     CodeLayout,
     CompileTarget,
+    ProgramTables,
     Rows,
     join_blocks,
     tables_of,
@@ -95,7 +97,7 @@ def _block(words: at.Table, table: StoreTable) -> WordBlock:
 
 @dataclass(frozen=True, slots=True)
 class _BlockLayout:
-    """The tables of a block, consecutive from address 0."""
+    """The tables of codes, consecutive from address 0."""
 
     operation: StoreTable
     operand: StoreTable
@@ -112,11 +114,19 @@ def code_of_block(block: CodeBlock) -> CodeWords:
     The header has the cycles of the profile that it was compiled for.
     """
     tables, _ = join_blocks([block], store_header(block.target.profile))
-    sizes = [rows * width for rows, width in zip(block.sizes, WIDTHS, strict=True)]
-    firsts = [sum(sizes[:n]) for n in range(len(sizes))]
-    shapes = zip(firsts, block.sizes, WIDTHS, strict=True)
-    parts = _BlockLayout(*(StoreTable(*shape) for shape in shapes))
-    words = np.zeros(sum(sizes), dtype=np.int64)
+    return code_of_tables(tables)
+
+
+def code_of_tables(tables: ProgramTables) -> CodeWords:
+    """Return the compiled codes of a program, as Python integers by addresses that begin at 0.
+
+    The layouts of the program's codes say where the rows of each begin.
+    """
+    shapes = tables.shapes()
+    firsts = accumulate((rows * width for rows, width in shapes), initial=0)
+    places = [StoreTable(first, *shape) for first, shape in zip(firsts, shapes, strict=False)]
+    parts = _BlockLayout(*places)
+    words = np.zeros(places[-1].end, dtype=np.int64)
     place_codes(words, parts, tables)
     return CodeWords(
         tables.header.tolist(),

@@ -7,6 +7,7 @@ of all members (engines.md §9).
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -18,9 +19,9 @@ from tilewright.simulator.compile.code.code_families import (
 )
 from tilewright.simulator.compile.code.code_tables import block_of, compiled_rows
 from tilewright.simulator.compile.code.traced_numbers import FamilyConditions, Formulas, Ints
-from tilewright.simulator.compile.table_blocks import CodeBlock, CompileTarget
+from tilewright.simulator.compile.table_blocks import CodeBlock, CodeLayout, CompileTarget
 from tilewright.simulator.fast.no_certificate import NotCovered, TooManySteps
-from tilewright.simulator.fast.walk.plain_code import code_of_block, code_of_rows
+from tilewright.simulator.fast.walk.plain_code import CodeWords, code_of_block, code_of_rows
 from tilewright.simulator.fast.walk.script import (
     MainThreadWalk,
     Script,
@@ -40,23 +41,42 @@ _SCRIPTS: Final = IdentityCache(256)
 """Scripts of blocks, or the reason why there is none."""
 
 
-def script_of(block: CodeBlock, steps: int) -> Script:
+@dataclass(frozen=True, slots=True)
+class PlacedCode:
+    """A compiled code among those of its program.
+
+    `block`: the code alone; `layout`: where its rows are in the words of all codes (`words`).
+    """
+
+    block: CodeBlock
+    layout: CodeLayout
+    words: Callable[[], CodeWords]
+
+    @staticmethod
+    def alone(block: CodeBlock) -> PlacedCode:
+        """Return a code by itself, at address 0."""
+        return PlacedCode(block, block.layout, partial(code_of_block, block))
+
+
+def script_of(code: PlacedCode, steps: int) -> Script:
     """Return the script of a compiled code: the runs of operations of an element, in order.
 
     It is found once per code, and by formulas for codes that differ only in numbers (engines.md
     §9). steps: most instructions that are followed. Raises NotCovered if the order depends on times
     or the code does what the fast engine does not cover.
     """
-    script = _SCRIPTS.of(block, steps, partial(_script_or_reason, block, steps))
+    script = _SCRIPTS.of(code.block, steps, partial(_script_or_reason, code, steps))
     if isinstance(script, str):
         raise NotCovered(script)
     return script  # type: ignore[no-any-return]
 
 
-def _script_or_reason(block: CodeBlock, steps: int) -> Script | str:
+def _script_or_reason(placed: PlacedCode, steps: int) -> Script | str:
+    block = placed.block
+
     def plain() -> Script | str:
         try:
-            return script_from(_walk(block, steps))
+            return script_from(_walk(placed, steps))
         except NotCovered as missing:
             return missing.reason
 
@@ -76,8 +96,8 @@ def _script_or_reason(block: CodeBlock, steps: int) -> Script | str:
     return family_answer(block.layout.code, ("script", block.target.key, steps), plain, traced)
 
 
-def _walk(block: CodeBlock, steps: int) -> MainThreadWalk:
-    return ScriptWalker(code_of_block(block), block.layout, steps).walk()
+def _walk(code: PlacedCode, steps: int) -> MainThreadWalk:
+    return ScriptWalker(code.words(), code.layout, steps).walk()
 
 
 class _ScriptFormulas:
@@ -104,4 +124,4 @@ class _ScriptFormulas:
 
 
 def _walk_code(code: ElementCode, target: CompileTarget, steps: int) -> MainThreadWalk:
-    return _walk(block_of(code, target), steps)
+    return _walk(PlacedCode.alone(block_of(code, target)), steps)

@@ -32,23 +32,24 @@ from tilewright.simulator.execution.einsum_execution import (
 from tilewright.simulator.execution.known_cycles import CyclesQuestion, KnownCycles
 from tilewright.simulator.execution.values.einsum_data import EinsumData
 from tilewright.simulator.fast.fast_machine import FastMachine
-from tilewright.simulator.fast.partition_solve import BRIEF, ProofEffort
+from tilewright.simulator.fast.partition_solve import ProofEffort, effort_before
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.lowering.addresses import NOTHING_KEPT, LeftTensors
 from tilewright.simulator.lowering.cycle_bound import Works, alone_cycles, line_costs, lower_bound
-from tilewright.simulator.lowering.plan import Plan, plan_of, program_of
-from tilewright.simulator.lowering.sum_roles import Role
+from tilewright.simulator.lowering.plan import Plan, plan_of, program_of, with_reduction
 from tilewright.simulator.lowering.task_cycles import BodyCycles
-from tilewright.simulator.program.program import ElementCode
 from tilewright.simulator.quotient.pattern_cycles import pattern_cycles
+from tilewright.simulator.quotient.shifted_columns import shifted_cycles
 from tilewright.simulator.run.machine import Machine, Stop
 from tilewright.simulator.search.candidates.architecture_rules import bounds_under_rules
 from tilewright.simulator.search.candidates.transposition import transposed_choice
 from tilewright.simulator.search.grid_certificate import GridObjective, objective_value
 from tilewright.simulator.search.quick_bound import QuickBound
 
-PROOF_PAYS: Final = 8_000_000
-"""Cycles times elements of a run of some 0.2 s (docs/validation/engine-speed.md)."""
+PROOF_PAYS: Final = 1 << 16
+"""Cycles times elements of a run of some 3 ms (docs/validation/engine-speed.md)."""
+IN_VAIN: Final = 4
+"""How many proofs that fail are more than enough, beyond as many that do not."""
 MOST_PLANS: Final = 512
 MOST_ELEMENTS: Final = 1 << 20
 """Plans that are kept, and the elements that they have together, at most."""
@@ -92,15 +93,16 @@ class Candidates:
     known: KnownCycles = field(default_factory=KnownCycles)
     known_cycles: dict[GridChoice, int] = field(default_factory=dict)
     _least_cycles: dict[GridChoice, int] = field(init=False, default_factory=dict, repr=False)
+    _proofs: Counter[bool] = field(init=False, default_factory=Counter, repr=False)
     is_whole: bool = True
     _plans: ValueCache = field(init=False, repr=False, compare=False)
-    _codes: ValueCache = field(init=False, repr=False, compare=False)
+    _first_plans: ValueCache = field(init=False, repr=False, compare=False)
     _works: ValueCache = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         kept = max(1, MOST_ELEMENTS // (self.space.grid.columns * self.space.grid.rows))
         object.__setattr__(self, "_plans", ValueCache(min(kept, MOST_PLANS)))
-        object.__setattr__(self, "_codes", ValueCache(MOST_PLANS))
+        object.__setattr__(self, "_first_plans", ValueCache(min(kept, MOST_PLANS)))
         object.__setattr__(self, "_works", ValueCache(MOST_PLANS))
 
     @staticmethod
@@ -199,9 +201,11 @@ class Candidates:
         return self._plans.of(choice, partial(self._new_plan, choice))
 
     def _new_plan(self, choice: GridChoice) -> Plan:
-        plan = plan_of(self.read(choice), self.quick.profile.sram_reserved_bytes, self.kept)
-        codes: dict[Role, ElementCode] = self._codes.of(choice.family, dict)
-        return replace(plan, codes=codes)
+        reserved = self.quick.profile.sram_reserved_bytes
+        first: Plan = self._first_plans.of(
+            choice.family, lambda: plan_of(self.read(choice), reserved, self.kept)
+        )
+        return with_reduction(first, self.space.mapping_of(choice), choice.reduction)
 
     def least_cycles(self, choice: GridChoice) -> int:
         """Return the lower bound of a choice's cycles, by its plan.
@@ -309,11 +313,15 @@ class Candidates:
         plan, profile = self.plan(choice), self.quick.profile
         program, cycles = program_of(plan), None
         effort = self._effort(choice)
-        if effort is not None:
+        if effort is None:
+            machine = Machine(program, profile)
+        else:
+            cycles = shifted_cycles(program, profile, effort)
+            if cycles is not None:
+                return cycles
             fast = FastMachine(program, profile, effort=effort)
             machine, cycles = fast.machine, fast.cycles
-        else:
-            machine = Machine(program, profile)
+            self._proofs[cycles is not None] += 1
         if cycles is None:
             machine.stop = stop
             cycles = machine.cycles()
@@ -322,15 +330,15 @@ class Candidates:
     def _effort(self, choice: GridChoice) -> ProofEffort | None:
         """Return how much the fast engine does before the reference engine, None for nothing.
 
-        It is tried before long runs, and finds the times of most products of large matrices in a
-        tenth of their time; where it finds none, it takes as little. On a large grid it does all it
-        can.
+        It is tried before runs that take longer than it mostly does, unless it has mostly been in
+        vain. On a large grid it does all it can.
         """
         elements = choice.family.elements
         if elements >= LARGE_GRID:
             return ProofEffort(in_parts=False)
-        is_long = self.quick.cycles(choice.family) * elements >= PROOF_PAYS
-        return BRIEF if is_long else None
+        visits = int(self.quick.cycles(choice.family) * elements)
+        is_in_vain = self._proofs[False] > IN_VAIN + self._proofs[True]
+        return None if visits < PROOF_PAYS or is_in_vain else effort_before(visits)
 
     def timed_value(self, choice: GridChoice) -> float | None:
         """Return the objective's value of a choice by its pattern, without a run of its grid.

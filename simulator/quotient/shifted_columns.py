@@ -1,0 +1,229 @@
+"""Exact cycles of a grid whose columns do the same, each a hop later, from its first columns.
+
+The fast engine finds the times of some columns alone. Where those of the last three are equal but
+for a hop from each to the next, all further columns go on so (theory/engines.md §17).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from tilewright.simulator.compile import columns as at
+from tilewright.simulator.compile.fabric.network import ROUTER
+from tilewright.simulator.fast.no_certificate import NotCovered
+from tilewright.simulator.fast.partition_solve import ProofEffort, solve_parts
+from tilewright.simulator.fast.proofs.certificate import ends_of, units_of
+from tilewright.simulator.fast.times.segments import T
+from tilewright.simulator.fast.times.timed_program import TimedProgram, main_ends
+from tilewright.simulator.fast.units.graph import (
+    P_LATENCY,
+    P_SOURCE,
+    THREAD,
+    X_COMPLETION,
+)
+from tilewright.simulator.isa.machine_errors import ProgramError
+from tilewright.simulator.profiles.profile import Profile
+from tilewright.simulator.program.program import Program
+from tilewright.simulator.program.transposed import transposed
+from tilewright.simulator.quotient.line_blocks import Ints
+from tilewright.simulator.quotient.passing_streams import (
+    NOTHING,
+    PassingStreams,
+    passing_streams,
+)
+from tilewright.simulator.quotient.small_times import matching, unit_places
+from tilewright.simulator.run.machine import Machine
+
+ATTEMPTS: Final = (5, 9)
+"""Columns that are solved; the first ones, in which words come early, may do otherwise."""
+LARGEST_SHARE: Final = 2
+"""More than half of the columns save little."""
+NOT_SHIFTED: Final = "columns do not do the same a hop later"
+
+
+def shifted_cycles(program: Program, profile: Profile, effort: ProofEffort) -> int | None:
+    """Return the exact cycles of a program whose columns, or rows, do the same, each a hop later.
+
+    They are those of `Machine.run` on any data. effort: to find the times of some columns or rows.
+    None if they do not follow.
+    """
+    try:
+        return cycles_by_shift(program, profile, effort)
+    except NotCovered:
+        pass
+    try:
+        return cycles_by_shift(transposed(program), profile, effort)
+    except (NotCovered, ValueError):
+        return None
+
+
+def cycles_by_shift(program: Program, profile: Profile, effort: ProofEffort) -> int:
+    """Return the exact cycles of a program whose columns do the same, each a hop later.
+
+    They are those of `Machine.run` on any data. effort: to find the times of some columns. Raises
+    NotCovered, with the reason, if they do not follow.
+    """
+    attempts = [count for count in ATTEMPTS if count * LARGEST_SHARE <= program.width]
+    if not attempts:
+        raise NotCovered("too few columns")
+    streams = passing_streams(program, 1)
+    _check_alike(streams)
+    for count in attempts:
+        columns = SolvedColumns.of(streams, count, profile, effort)
+        if columns.are_shifted():
+            return columns.cycles(program.width)
+    raise NotCovered(NOT_SHIFTED)
+
+
+def _check_alike(streams: PassingStreams) -> None:
+    """Check that all columns but the first do the same, and take the same words."""
+    for stream in streams.streams:
+        filters = stream.filters[:, 1:]
+        if (filters != filters[:, :1]).any() or (filters == NOTHING).all(axis=2).any():
+            raise NotCovered("columns take other words of a stream")
+    if (streams.alike[1:] != streams.alike[1]).any():
+        raise NotCovered("columns do not do the same")
+
+
+@dataclass(frozen=True, slots=True)
+class SolvedColumns:
+    """The first columns of a grid, alone on a machine, with the times of all their units."""
+
+    streams: PassingStreams
+    machine: Machine
+    timed: TimedProgram
+
+    @staticmethod
+    def of(
+        streams: PassingStreams, count: int, profile: Profile, effort: ProofEffort
+    ) -> SolvedColumns:
+        """Solve so many columns. Raises NotCovered where the fast engine has no certificate."""
+        try:
+            machine = Machine(streams.narrow(np.arange(count)), profile)
+        except ProgramError as error:
+            raise NotCovered("some columns alone do not fit the machine") from error
+        timed, division = solve_parts(machine, effort=effort)
+        if timed is None or not division.whole:
+            raise NotCovered(division.reason)
+        columns = SolvedColumns(streams, machine, timed)
+        columns._check_arbiters()
+        return columns
+
+    def cycles(self, width: int) -> int:
+        """Return the cycles of a grid of so many columns, if the last three are shifted."""
+        ends = [self._element_ends(), self._arrivals()]
+        last = max(int(cycles[:, -1].max(initial=0)) for cycles in ends)
+        later = self.hop * (width - self.machine.program.width)
+        return max(last + later, *(int(cycles.max(initial=0)) for cycles in ends))
+
+    @property
+    def hop(self) -> int:
+        """Cycles from a column to the next one; 0 if no words cross."""
+        return self.machine.profile.hop_cycles if self.streams.streams else 0
+
+    def _check_arbiters(self) -> None:
+        """Check that no arbiter decides where streams pass, and no main thread has spans."""
+        network, names = self.timed.network, {s.color for s in self.streams.streams}
+        passing = [color.id for color in self.machine.program.colors if color.name in names]
+        contended = self.timed.division.contended & (network.kind == ROUTER)
+        if np.isin(network.fifo[contended, at.F_COLOR], passing).any():
+            raise NotCovered("two passing streams want a link at once")
+        if self.timed.graph.span.size:
+            raise NotCovered("microthreads run beside the main thread")
+
+    def are_shifted(self) -> bool:
+        """Return whether the last three columns do the same, each a hop later.
+
+        The first operation of an element may be dispatched at the same cycle in all of them.
+        """
+        places, width = unit_places(self.timed, self.machine.program), self.machine.program.width
+        units = [np.flatnonzero(places[:, 1] == column) for column in range(width - 3, width)]
+        if len({numbers.size for numbers in units}) > 1:
+            return False
+        lines = [places[numbers][:, [0, 2, 3, 4]] for numbers in units]
+        matched = [
+            (units[n][matching(lines[n], lines[n + 1])], units[n + 1])
+            for n in range(len(units) - 1)
+        ]
+        return self._ends_are_shifted() and all(
+            self._are_shifted(before, after, places) for before, after in matched
+        )
+
+    def _are_shifted(self, units: Ints, later: Ints, places: Ints) -> bool:
+        """Return whether units do the same as others, a hop later. places: of all units."""
+        times, hop = self.timed.times, self.hop
+        dispatched = times.start[later] - times.start[units]
+        messages = places[units, 2] != THREAD
+        is_first = messages | (places[units, 3] == 0)
+        lists = [(times.segment, times.pieces)]
+        if times.ready.size:
+            lists.append((times.ready, times.arrived))
+        return bool(
+            ((dispatched == hop) | (is_first & (dispatched == 0))).all()
+            and (times.last[later] - times.last[units] == hop).all()
+            and all(_are_later(segments, n, (units, later), hop) for segments, n in lists)
+        )
+
+    def _ends_are_shifted(self) -> bool:
+        """Return whether elements with queues end a hop later in each of the last columns.
+
+        Others end in all columns at the same cycle.
+        """
+        shape = self.machine.program.placement.shape
+        moves = np.zeros(shape, dtype=bool)
+        for number, script in enumerate(self.timed.scripts):
+            moves.ravel()[self.timed.layout.elements[number]] = script.size > 0
+        later = np.diff(self._element_ends()[:, -3:], axis=1)
+        return bool((later == np.where(moves[:, -2:], self.hop, 0)).all())
+
+    def _element_ends(self) -> Ints:
+        """Return (rows, columns) the cycles at which elements have ended."""
+        timed = self.timed
+        ends = np.zeros(self.machine.program.placement.shape, dtype=np.int64)
+        complete = max(1, int(timed.times.header[X_COMPLETION]))
+        execute = int(self.machine.compiled.tables.header[at.K_EXECUTE])
+        for number, script in enumerate(timed.scripts):
+            elements = timed.layout.elements[number]
+            of_code = np.zeros(elements.size, dtype=np.int64)
+            if script.tasks:
+                of_code = main_ends(timed.layout, timed.times, number, script) + execute
+            for operation in range(script.size):
+                last = timed.times.last[units_of(timed.layout, number, script, operation)]
+                of_code = np.maximum(of_code, last + complete)
+            ends.ravel()[elements] = of_code
+        return ends
+
+    def _arrivals(self) -> Ints:
+        """Return (ports, columns) the last arrivals at the borders, 0 where there is no port.
+
+        What passes to the east does not count: behind the last column nothing takes it.
+        """
+        network, program = self.timed.network, self.machine.program
+        graph, own = self.timed.graph, len(program.edge_outputs) - self._exits
+        result = np.zeros((own, program.width), dtype=np.int64)
+        for number, sinks in enumerate(network.edge_outputs[:own]):
+            port = graph.port[sinks]
+            last = self.timed.times.last[ends_of(graph, port[:, P_SOURCE])[1]]
+            columns = network.element[sinks] % program.width
+            np.maximum.at(result[number], columns, last + port[:, P_LATENCY])
+        return result
+
+    @property
+    def _exits(self) -> int:
+        """The number of ports by which streams leave the columns; they are the last ones."""
+        return sum(1 for stream in self.streams.streams for _ in self.streams.exits(stream))
+
+
+def _are_later(segments: Ints, counts: Ints, units: tuple[Ints, Ints], hop: int) -> bool:
+    """Return whether lists of times of units are those of others, a hop later."""
+    before, after = units
+    if not np.array_equal(counts[before], counts[after]):
+        return False
+    most = int(counts[before].max(initial=0))
+    is_used = np.arange(most) < counts[before, None]
+    difference = segments[after, :most] - segments[before, :most]
+    difference[:, :, T] -= hop
+    return not difference[is_used].any()

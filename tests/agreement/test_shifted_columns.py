@@ -1,0 +1,120 @@
+"""Cycles from the first columns of a grid, solved alone, beside the engine on the whole grid."""
+
+import pytest
+from explore import at_night, enough
+from passing_programs import passing_program
+from tests.agreement.test_column_cycles import FORMS, mapped_programs, profile_of, whole_cycles
+from tests.oracles.grid_mappings import einsum_on_grid
+
+from tilewright.mapper.grid.grid import grid_of
+from tilewright.mapper.grid.grid_mapspace import GridChoice, GridMapspace
+from tilewright.simulator.execution.einsum_execution import ExecutionSettings
+from tilewright.simulator.fast.no_certificate import NotCovered
+from tilewright.simulator.fast.partition_solve import USUAL, effort_before
+from tilewright.simulator.isa.machine_errors import ProgramError
+from tilewright.simulator.lowering.plan import program_of
+from tilewright.simulator.profiles.profile import Profile
+from tilewright.simulator.program.program import Program
+from tilewright.simulator.program.transposed import transposed
+from tilewright.simulator.quotient import shifted_columns
+from tilewright.simulator.quotient.shifted_columns import (
+    SolvedColumns,
+    cycles_by_shift,
+    shifted_cycles,
+)
+from tilewright.simulator.search.candidates import candidates as candidates_module
+from tilewright.simulator.search.candidates.candidates import Candidates
+
+
+def is_proved(program: Program, profile: Profile) -> bool:
+    """Compare a program's cycles with those of the whole grid, if its columns prove them."""
+    cycles = shifted_cycles(program, profile, USUAL)
+    assert cycles is None or cycles == whole_cycles(program, profile)
+    return cycles is not None
+
+
+@pytest.mark.parametrize("block", [0, *at_night(*range(1, 20))])
+def test_drawn_programs(block: int) -> None:
+    seeds = range(200 * block, 200 * (block + 1))
+    proved = sum(is_proved(passing_program(seed), profile_of(seed)) for seed in seeds)
+    assert enough(proved, 1)
+
+
+@pytest.mark.parametrize("form", range(len(FORMS)))
+@pytest.mark.parametrize("size", [(3, 17), *at_night((4, 24), (9, 32), (2, 40))])
+def test_mappings(form: int, size: tuple[int, int]) -> None:
+    rows, columns = size
+    programs = list(mapped_programs(form, rows, columns, most=12))
+    assert sum(is_proved(program, profile_of(1)) for program in programs) >= 1
+
+
+def vector_candidates(grid: int, size: int) -> Candidates:
+    flat, einsum = einsum_on_grid(
+        "Z[m] = A[m, k] * B[k]", {"M": size, "K": size}, (grid, grid), "A", 16
+    )
+    space = GridMapspace(grid_of(flat), einsum)
+    return Candidates.unbounded("latency", ExecutionSettings(), flat, space)
+
+
+def vector_programs(grid: int, size: int) -> list[Program]:
+    """All reductions of the first families of a matrix in the elements times a vector."""
+    candidates = vector_candidates(grid, size)
+    resident = [f for f in candidates.space.families() if f.resident and f.tile is None]
+    families = [f for f in resident if [share.count for share in f.shares] == [grid, grid]]
+    return [
+        program_of(candidates.plan(choice))
+        for family in families
+        for choice in candidates.space.members(family)
+    ]
+
+
+def test_rows_that_do_the_same_are_columns_of_the_transposed_program() -> None:
+    profile = profile_of(1)
+    programs = vector_programs(16, 96)
+    crossed = 0
+    for program in programs:
+        assert is_proved(program, profile)
+        try:
+            cycles_by_shift(program, profile, USUAL)
+        except NotCovered:
+            crossed += 1
+            assert cycles_by_shift(transposed(program), profile, USUAL)
+    assert 0 < crossed < len(programs)
+
+
+def test_columns_that_begin_otherwise_prove_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Words come to the first columns before their tasks start: without the check it is wrong."""
+    profile = profile_of(1)
+    program = next(p for p in vector_programs(16, 96) if p.edge_inputs[0].side == "W")
+    monkeypatch.setattr(shifted_columns, "ATTEMPTS", (3,))
+    with pytest.raises(NotCovered, match="a hop later"):
+        cycles_by_shift(program, profile, USUAL)
+    monkeypatch.setattr(SolvedColumns, "are_shifted", lambda _: True)
+    monkeypatch.setattr(shifted_columns, "ATTEMPTS", (2,))
+    assert cycles_by_shift(program, profile, USUAL) != whole_cycles(program, profile)
+
+
+def cycles_or_none(candidates: Candidates, choice: GridChoice) -> int | None:
+    try:
+        return candidates.simulated_cycles(choice)
+    except ProgramError:
+        return None
+
+
+def test_a_search_takes_the_cycles_of_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the fast engine before every run, and without it, candidates take the same cycles."""
+    found = []
+    for pays in (0, 1 << 60):
+        monkeypatch.setattr(candidates_module, "PROOF_PAYS", pays)
+        candidates = vector_candidates(12, 72)
+        families = list(candidates.space.families())[::50]
+        choices = [c for family in families for c in candidates.space.members(family)[:2]]
+        found.append([cycles_or_none(candidates, choice) for choice in choices])
+    assert found[0] == found[1]
+    assert len(found[0]) > 15
+
+
+def test_little_effort_is_a_part_of_the_run() -> None:
+    assert effort_before(1 << 20).patience == 1 << 14
+    assert effort_before(0).patience == 1
+    assert not effort_before(1 << 20).in_parts
