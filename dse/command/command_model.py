@@ -185,6 +185,7 @@ def map_command(
       tilewright map --arch a.yaml --workload w.yaml --front energy,usage --what-if Buffer=32KiB
       tilewright map --arch wafer_grid --workload W.yaml --machine wse2-sdk-sim --objective latency
     """
+    from tilewright.dse.command.machine.machine_note import machine_notes
     from tilewright.dse.command.mapping_answer import find_mapping
     from tilewright.dse.command.search_progress import SearchDisplay
     from tilewright.dse.run.interrupts import stopping_searches
@@ -221,7 +222,7 @@ def map_command(
     if as_json:
         emit(answer.document())
     else:
-        click.echo(answer.text(limit))
+        click.echo("\n".join([answer.text(limit), *machine_notes(machine, work)]))
 
 
 def _with_smaller_memories(

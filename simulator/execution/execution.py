@@ -268,7 +268,8 @@ def _reads(
 
 
 def _check_known(given: Dict[str, AnyArray], workload: Workload) -> None:
-    """Raise TilewrightError for operands of a tensor that the workload does not have."""
+    """Raise TilewrightError for operands that the workload does not have, or computes itself."""
+    computed = {access.tensor for einsum in workload.einsums for access in einsum.outputs}
     tensors = {name for einsum in workload.einsums for name in einsum.tensors}
     for name in given:
         if name not in tensors:
@@ -276,6 +277,12 @@ def _check_known(given: Dict[str, AnyArray], workload: Workload) -> None:
                 "the operands have a tensor that no Einsum has",
                 value=name,
                 instead=did_you_mean(name, tensors) or "one of: " + ", ".join(sorted(tensors)),
+            )
+        if name in computed:
+            raise TilewrightError(
+                "the operands have a tensor that an Einsum computes",
+                value=name,
+                instead="one of: " + ", ".join(sorted(tensors - computed)),
             )
 
 

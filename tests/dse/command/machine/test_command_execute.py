@@ -120,6 +120,8 @@ def test_operands_of_another_shape_are_refused():
     assert "(8, 12)" in done.stderr
     Path("x.json").write_text("[1, 2]")
     assert "holds no arrays by tensor" in executed("--operands", "x.json").stderr
+    Path("x.json").write_text(json.dumps({"Z": [[1] * 4] * 8}))
+    assert "a tensor that an Einsum computes" in executed("--operands", "x.json").stderr
 
 
 def test_options_of_the_model_are_no_options_on_the_machine(here):
@@ -147,6 +149,14 @@ def test_an_einsum_alone_and_einsums_without_exchange_are_mapped_on_the_machine(
     assert apart["einsums"][1]["counts"]["Z/Host/H/read"] > 0
     assert apart["cycles"] >= whole["cycles"]
     assert "no Einsum 'Q'" in mapped("--einsum", "Q").stderr
+
+
+def test_an_answer_of_the_model_on_a_grid_says_that_the_machine_was_not_asked(here):
+    command = ("map", "--workload", "w.yaml", "--no-fusion", "--arch")
+    assert "--machine wse2-sdk-sim searches" in run(*command, "wafer_grid").stdout
+    assert "--machine" not in run(*command, "tpu_v4i").stdout
+    Path("w.yaml").write_text(WORKLOAD.replace("All: 32", "All: 8"))
+    assert "--machine" not in run(*command, "wafer_grid").stdout
 
 
 TALL = """
