@@ -28,6 +28,8 @@ _DRAWN = "drawn at random"
 """Note of a trial whose design the sampler could not compute: why."""
 _GP = ("gp", "optuna.samplers.GPSampler")
 """Names of the sampler that fits a surface through the values of all designs."""
+_CMA_ES = ("cmaes", "optuna.samplers.CmaEsSampler")
+"""Names of the sampler that adapts a covariance matrix."""
 _DEFAULTS: Mapping[str, Mapping[str, bool]] = {
     "tpe": {"multivariate": True, "constant_liar": True},
     "cmaes": {"warn_independent_sampling": False},  # a warning for each trial
@@ -182,6 +184,10 @@ class OptunaSampler:
             from tilewright.dse.sampling.steady_gp import SteadyGP
 
             return SteadyGP
+        if name in _CMA_ES:
+            from tilewright.dse.sampling.steady_cma_es import SteadyCmaEs
+
+            return SteadyCmaEs
         return sampler_class(name if "." in name else f"optuna.samplers.{OPTUNA_CLASSES[name]}")
 
     def _indexed(self, sampler: optuna.samplers.BaseSampler) -> optuna.samplers.BaseSampler:

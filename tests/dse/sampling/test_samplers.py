@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from design_files import log_of, run_here
 from optuna.samplers import RandomSampler
@@ -34,6 +35,28 @@ def test_cmaes_takes_one_objective_and_a_package(name, monkeypatch):
     monkeypatch.setattr(f"{names}.find_spec", lambda package: None)
     with pytest.raises(SpecError, match="needs the package cmaes"):
         check_sampler(name, 1)
+
+
+@pytest.mark.parametrize("options", [{}, {"search.options": {"with_margin": True}}])
+def test_the_state_of_cmaes_has_no_memory_that_nothing_was_written_to(
+    toy, tmp_path, monkeypatch, options
+):
+    """So a run has the same bytes for any number of workers, and after a resume."""
+    pytest.importorskip("cmaes", reason="pip install tilewright[samplers]")
+    settings = {"objectives": ["energy"], "search.sampler": "cmaes", "search.trials": 32, **options}
+    logs = []
+    for value in (1.0, 2.0):
+        left = SimpleNamespace(**vars(np))
+        left.empty = lambda shape, value=value: np.full(shape, value)
+        monkeypatch.setattr("cmaes._cma.np", left)
+        run_here(toy, tmp_path / str(value), settings)
+        logs.append(log_of(tmp_path / str(value)))
+    assert logs[0] == logs[1]
+    assert b"cma" in logs[0], "its state is recorded"
+    torn = logs[0].splitlines(keepends=True)[:16]
+    (tmp_path / "1.0/run/trials.jsonl").write_bytes(b"".join(torn))
+    resume_study(tmp_path / "1.0/run", Execution(evaluator=toy.ToyModel()))
+    assert log_of(tmp_path / "1.0") == logs[0]
 
 
 class BreaksDown(RandomSampler):
