@@ -356,6 +356,8 @@ _CODES: Final = ValueCache(256)
 """Equal codes are one object: it is checked and compiled once, whatever the programs around it."""
 _FAMILIES: Final = ValueCache(256)
 _MEMBERS: Final = IdentityCache(256)
+_TYPED: Final = IdentityCache(256)
+"""Codes whose fields have the declared types."""
 
 
 def canonical_code(code: ElementCode) -> ElementCode:
@@ -428,7 +430,7 @@ def check_once(code: ElementCode, question: Hashable, check: Callable[[ElementCo
     """
 
     def plain() -> None:
-        check_fields(code, f"code {code.name}")
+        _TYPED.of(code, "fields", lambda: check_fields(code, f"code {code.name}"))
         check(code)
 
     def traced(code: ElementCode) -> Callable[[FamilyConditions], AnswerFiller[None]]:

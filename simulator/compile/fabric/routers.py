@@ -114,6 +114,10 @@ class RouterMap:
         self._layouts = layouts
         self._add = add
         self._commanded = control_colors(program)
+        self._changed = {
+            color for layout in layouts for color, changes in layout.changes.items() if changes
+        }
+        """Colors whose routes a code changes while it runs."""
         self._by_color: dict[int, ColorRouters] = {}
         self._routes: dict[str, list[Route]] = {}
         for route in program.routes:
@@ -173,7 +177,9 @@ class RouterMap:
             rx[there], tx[there] = all_directions(route)
             if route.swap:
                 swap[there] = SWAPPED[route.swap]
-            for configurations, elements in self._pieces(route) if self._changes(route) else ():
+            for configurations, elements in (
+                self._pieces(route) if route.color in self._changed else ()
+            ):
                 rx.ravel()[elements], tx.ravel()[elements] = all_directions(*configurations)
         return rx.ravel(), tx.ravel(), swap.ravel()
 
@@ -187,13 +193,9 @@ class RouterMap:
                 f"route of color {route.color} in {area}: element {place} has two routes for it"
             )
 
-    def _changes(self, route: Route) -> bool:
-        """Whether a code changes routes of the color while it runs."""
-        return any(layout.changes.get(route.color) for layout in self._layouts)
-
     def _is_steered(self, route: Route) -> bool:
-        chooses = route.switch or route.filter or route.teardown or self._changes(route)
-        return bool(chooses) or route.color in self._commanded
+        chooses = route.switch or route.filter or route.teardown
+        return bool(chooses) or route.color in self._changed | self._commanded
 
     def _steer(self, color: int, routers: ColorRouters, piece: RoutePiece, handlers: Ids) -> None:
         """Add the further buffers of routers that choose, and their rows.
@@ -203,7 +205,7 @@ class RouterMap:
         configurations, elements = piece
         groups = port_groups(*configurations)
         fifos = [routers.arrive[0, elements], *(self._add(elements, color) for _ in groups[1:])]
-        for group, numbers in zip(groups, fifos, strict=True):
+        for group, numbers in zip(groups[1:], fifos[1:], strict=True):
             ports = np.flatnonzero([group >> port & 1 for port in range(5)])
             routers.arrive[ports[:, None], elements] = numbers
         routers.buffers.extend((numbers, elements) for numbers in fifos[1:])

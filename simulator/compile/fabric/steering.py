@@ -88,6 +88,8 @@ def port_groups(*routes: Route) -> list[int]:
     ports share a buffer if each switch position and configuration opens both or neither. Example:
     rx W in one position, N and E in the next give [3, 8].
     """
+    if len(routes) == 1 and routes[0].switch is None:
+        return [port_bits(routes[0].rx)] if routes[0].rx else []
     masks = [port_bits(p.rx or ()) for route in routes for p in route.directions()]
     groups: dict[tuple[int, ...], int] = {}
     for port in range(5):
