@@ -44,7 +44,7 @@ class ProofEffort:
 
 
 USUAL: Final = ProofEffort()
-VISITS: Final = 64
+VISITS: Final = 128
 """Visits of a run for each evaluation: more evaluations find the times of few programs."""
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.fabric.network import ROUTER
 from tilewright.simulator.fast.no_certificate import NotCovered
-from tilewright.simulator.fast.partition_solve import ProofEffort, solve_parts
+from tilewright.simulator.fast.partition_solve import USUAL, effort_before, solve_parts
 from tilewright.simulator.fast.proofs.certificate import ends_of, units_of
 from tilewright.simulator.fast.times.segments import T
 from tilewright.simulator.fast.times.timed_program import TimedProgram, main_ends
@@ -44,27 +44,36 @@ LARGEST_SHARE: Final = 2
 NOT_SHIFTED: Final = "columns do not do the same a hop later"
 
 
-def shifted_cycles(program: Program, profile: Profile, effort: ProofEffort) -> int | None:
+class UnsolvedColumns(NotCovered):
+    """The fast engine finds no times of some columns, so it finds none of the whole grid."""
+
+
+def shifted_cycles(program: Program, profile: Profile, least: int | None = None) -> int | None:
     """Return the exact cycles of a program whose columns, or rows, do the same, each a hop later.
 
-    They are those of `Machine.run` on any data. effort: to find the times of some columns or rows.
-    None if they do not follow.
+    They are those of `Machine.run` on any data; None if they do not follow. `least`: cycles that it
+    takes at least, by which the effort is chosen; None for any effort. Raises UnsolvedColumns where
+    the times of some columns are not found.
     """
     try:
-        return cycles_by_shift(program, profile, effort)
+        return cycles_by_shift(program, profile, least)
+    except UnsolvedColumns:
+        raise
     except NotCovered:
         pass
     try:
-        return cycles_by_shift(transposed(program), profile, effort)
+        return cycles_by_shift(transposed(program), profile, least)
+    except UnsolvedColumns:
+        raise
     except (NotCovered, ValueError):
         return None
 
 
-def cycles_by_shift(program: Program, profile: Profile, effort: ProofEffort) -> int:
+def cycles_by_shift(program: Program, profile: Profile, least: int | None = None) -> int:
     """Return the exact cycles of a program whose columns do the same, each a hop later.
 
-    They are those of `Machine.run` on any data. effort: to find the times of some columns. Raises
-    NotCovered, with the reason, if they do not follow.
+    They are those of `Machine.run` on any data. least: as of `shifted_cycles`. Raises NotCovered,
+    with the reason, if they do not follow.
     """
     attempts = [count for count in ATTEMPTS if count * LARGEST_SHARE <= program.width]
     if not attempts:
@@ -72,7 +81,7 @@ def cycles_by_shift(program: Program, profile: Profile, effort: ProofEffort) -> 
     streams = passing_streams(program, 1)
     _check_alike(streams)
     for count in attempts:
-        columns = SolvedColumns.of(streams, count, profile, effort)
+        columns = SolvedColumns.of(streams, count, profile, least)
         if columns.are_shifted():
             return columns.cycles(program.width)
     raise NotCovered(NOT_SHIFTED)
@@ -98,16 +107,18 @@ class SolvedColumns:
 
     @staticmethod
     def of(
-        streams: PassingStreams, count: int, profile: Profile, effort: ProofEffort
+        streams: PassingStreams, count: int, profile: Profile, least: int | None = None
     ) -> SolvedColumns:
         """Solve so many columns. Raises NotCovered where the fast engine has no certificate."""
         try:
             machine = Machine(streams.narrow(np.arange(count)), profile)
         except ProgramError as error:
             raise NotCovered("some columns alone do not fit the machine") from error
+        visits = None if least is None else least * machine.program.placement.size
+        effort = USUAL if visits is None else effort_before(visits)
         timed, division = solve_parts(machine, effort=effort)
         if timed is None or not division.whole:
-            raise NotCovered(division.reason)
+            raise UnsolvedColumns(division.reason)
         columns = SolvedColumns(streams, machine, timed)
         columns._check_arbiters()
         return columns

@@ -10,7 +10,7 @@ from tilewright.mapper.grid.grid import grid_of
 from tilewright.mapper.grid.grid_mapspace import GridChoice, GridMapspace
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings
 from tilewright.simulator.fast.no_certificate import NotCovered
-from tilewright.simulator.fast.partition_solve import USUAL, effort_before
+from tilewright.simulator.fast.partition_solve import effort_before
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.lowering.plan import program_of
 from tilewright.simulator.profiles.profile import Profile
@@ -28,7 +28,7 @@ from tilewright.simulator.search.candidates.candidates import Candidates
 
 def is_proved(program: Program, profile: Profile) -> bool:
     """Compare a program's cycles with those of the whole grid, if its columns prove them."""
-    cycles = shifted_cycles(program, profile, USUAL)
+    cycles = shifted_cycles(program, profile)
     assert cycles is None or cycles == whole_cycles(program, profile)
     return cycles is not None
 
@@ -75,10 +75,10 @@ def test_rows_that_do_the_same_are_columns_of_the_transposed_program() -> None:
     for program in programs:
         assert is_proved(program, profile)
         try:
-            cycles_by_shift(program, profile, USUAL)
+            cycles_by_shift(program, profile)
         except NotCovered:
             crossed += 1
-            assert cycles_by_shift(transposed(program), profile, USUAL)
+            assert cycles_by_shift(transposed(program), profile)
     assert 0 < crossed < len(programs)
 
 
@@ -88,10 +88,10 @@ def test_columns_that_begin_otherwise_prove_nothing(monkeypatch: pytest.MonkeyPa
     program = next(p for p in vector_programs(16, 96) if p.edge_inputs[0].side == "W")
     monkeypatch.setattr(shifted_columns, "ATTEMPTS", (3,))
     with pytest.raises(NotCovered, match="a hop later"):
-        cycles_by_shift(program, profile, USUAL)
+        cycles_by_shift(program, profile)
     monkeypatch.setattr(SolvedColumns, "are_shifted", lambda _: True)
     monkeypatch.setattr(shifted_columns, "ATTEMPTS", (2,))
-    assert cycles_by_shift(program, profile, USUAL) != whole_cycles(program, profile)
+    assert cycles_by_shift(program, profile) != whole_cycles(program, profile)
 
 
 def cycles_or_none(candidates: Candidates, choice: GridChoice) -> int | None:
@@ -115,6 +115,6 @@ def test_a_search_takes_the_cycles_of_runs(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_little_effort_is_a_part_of_the_run() -> None:
-    assert effort_before(1 << 20).patience == 1 << 14
+    assert effort_before(1 << 20).patience == 1 << 13
     assert effort_before(0).patience == 1
     assert not effort_before(1 << 20).in_parts

@@ -38,8 +38,10 @@ from tilewright.simulator.lowering.addresses import NOTHING_KEPT, LeftTensors
 from tilewright.simulator.lowering.cycle_bound import Works, alone_cycles, line_costs, lower_bound
 from tilewright.simulator.lowering.plan import Plan, plan_of, program_of, with_reduction
 from tilewright.simulator.lowering.task_cycles import BodyCycles
+from tilewright.simulator.profiles.profile import Profile
+from tilewright.simulator.program.program import Program
 from tilewright.simulator.quotient.pattern_cycles import pattern_cycles
-from tilewright.simulator.quotient.shifted_columns import shifted_cycles
+from tilewright.simulator.quotient.shifted_columns import UnsolvedColumns, shifted_cycles
 from tilewright.simulator.run.machine import Machine, Stop
 from tilewright.simulator.search.candidates.architecture_rules import bounds_under_rules
 from tilewright.simulator.search.candidates.transposition import transposed_choice
@@ -48,7 +50,7 @@ from tilewright.simulator.search.quick_bound import QuickBound
 
 PROOF_PAYS: Final = 1 << 16
 """Cycles times elements of a run of some 3 ms (docs/validation/engine-speed.md)."""
-IN_VAIN: Final = 4
+IN_VAIN: Final = 2
 """How many proofs that fail are more than enough, beyond as many that do not."""
 MOST_PLANS: Final = 512
 MOST_ELEMENTS: Final = 1 << 20
@@ -311,21 +313,15 @@ class Candidates:
 
     def _simulated_cycles(self, choice: GridChoice, stop: Stop | None) -> int:
         plan, profile = self.plan(choice), self.quick.profile
-        program, cycles = program_of(plan), None
-        effort = self._effort(choice)
-        if effort is None:
-            machine = Machine(program, profile)
-        else:
-            cycles = shifted_cycles(program, profile, effort)
+        program, effort = program_of(plan), self._effort(choice)
+        if effort is not None:
+            cycles = _proved_cycles(program, profile, int(self.quick.cycles(choice.family)), effort)
+            self._proofs[cycles is not None] += 1
             if cycles is not None:
                 return cycles
-            fast = FastMachine(program, profile, effort=effort)
-            machine, cycles = fast.machine, fast.cycles
-            self._proofs[cycles is not None] += 1
-        if cycles is None:
-            machine.stop = stop
-            cycles = machine.cycles()
-        return cycles
+        machine = Machine(program, profile)
+        machine.stop = stop
+        return machine.cycles()
 
     def _effort(self, choice: GridChoice) -> ProofEffort | None:
         """Return how much the fast engine does before the reference engine, None for nothing.
@@ -372,3 +368,17 @@ class Candidates:
         read = self.plan(choice).read
         energies = run_energies(read, predict(read), latency)
         return objective_value(self.objective, latency, float(sum(energies.values())))
+
+
+def _proved_cycles(
+    program: Program, profile: Profile, least: int, effort: ProofEffort
+) -> int | None:
+    """Return the cycles of a program by the fast engine, of some columns where these are enough.
+
+    least: cycles that it takes at least. None where the engine finds no times.
+    """
+    try:
+        cycles = shifted_cycles(program, profile, least)
+    except UnsolvedColumns:
+        return None
+    return FastMachine(program, profile, effort=effort).cycles if cycles is None else cycles
