@@ -19,6 +19,7 @@ from tilewright.simulator.program.transposed import transposed
 from tilewright.simulator.quotient import shifted_columns
 from tilewright.simulator.quotient.shifted_columns import (
     SolvedColumns,
+    UnsolvedColumns,
     cycles_by_shift,
     shifted_cycles,
 )
@@ -28,7 +29,10 @@ from tilewright.simulator.search.candidates.candidates import Candidates
 
 def is_proved(program: Program, profile: Profile) -> bool:
     """Compare a program's cycles with those of the whole grid, if its columns prove them."""
-    cycles = shifted_cycles(program, profile)
+    try:
+        cycles = shifted_cycles(program, profile)
+    except UnsolvedColumns:
+        return False
     assert cycles is None or cycles == whole_cycles(program, profile)
     return cycles is not None
 
@@ -40,12 +44,11 @@ def test_drawn_programs(block: int) -> None:
     assert enough(proved, 1)
 
 
-@pytest.mark.parametrize("form", range(len(FORMS)))
 @pytest.mark.parametrize("size", [(3, 17), *at_night((4, 24), (9, 32), (2, 40))])
-def test_mappings(form: int, size: tuple[int, int]) -> None:
+def test_mappings(size: tuple[int, int]) -> None:
     rows, columns = size
-    programs = list(mapped_programs(form, rows, columns, most=12))
-    assert sum(is_proved(program, profile_of(1)) for program in programs) >= 1
+    programs = [p for form in range(len(FORMS)) for p in mapped_programs(form, rows, columns, 12)]
+    assert sum(is_proved(program, profile_of(1)) for program in programs) >= 10
 
 
 def vector_candidates(grid: int, size: int) -> Candidates:
