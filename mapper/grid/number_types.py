@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tilewright.mapper.workload.einsum import Einsum, TensorAccess
@@ -14,15 +15,25 @@ DTYPES = {(32, False): "f32", (16, False): "f16", (32, True): "i32", (16, True):
 
 @dataclass(frozen=True, slots=True)
 class NumberTypes:
-    """The type of all inputs and that of the output: f32, f16, i32 or i16."""
+    """The type of each input, by tensor, and that of the output: f32, f16, i32 or i16."""
 
-    inputs: str
+    inputs: Mapping[str, str]
     output: str
 
     @property
+    def computed(self) -> str:
+        """The type in which an element computes: f32 if any tensor has it."""
+        return "f32" if "f32" in (*self.inputs.values(), self.output) else self.output
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether all tensors have one type."""
+        return {*self.inputs.values(), self.output} == {self.output}
+
+    @property
     def widens(self) -> bool:
-        """Whether f16 values are multiplied and added up in f32."""
-        return self.inputs != self.output
+        """Whether values that are all f16 are multiplied and added up in f32."""
+        return self.output == "f32" and set(self.inputs.values()) == {"f16"}
 
     @property
     def is_integer(self) -> bool:
@@ -33,19 +44,24 @@ class NumberTypes:
 def number_types(einsum: Einsum) -> NumberTypes:
     """Return the number types of an Einsum.
 
-    Raises InfeasibleMapping for other types than these: all alike, or inputs of f16 and an output
-    of f32.
+    Raises InfeasibleMapping for other types than these: integers all alike, or floats, of which
+    f16 has no sums of f32.
     """
-    inputs = {dtype_of(access, einsum) for access in einsum.inputs}
-    output = dtype_of(einsum.outputs[0], einsum)
-    if (len(inputs) == 1 and inputs <= {output}) or (inputs, output) == ({"f16"}, "f32"):
-        return NumberTypes(inputs.pop(), output)
-    raise InfeasibleMapping(
-        f"no program of the elements: {einsum.name} reads {' and '.join(sorted(inputs))} and "
-        f"writes {output}",
-        instead="one type for all of its tensors, or inputs of f16 (16 bits) with a result of f32 "
-        "(32 bits)",
-    )
+    inputs = {access.tensor: dtype_of(access, einsum) for access in einsum.inputs}
+    numbers = NumberTypes(inputs, dtype_of(einsum.outputs[0], einsum))
+    if numbers.is_uniform:
+        return numbers
+    read = " and ".join(sorted(set(inputs.values())))
+    what = f"no program of the elements: {einsum.name} reads {read} and writes {numbers.output}"
+    if numbers.is_integer or not {*inputs.values()} <= {"f16", "f32"}:
+        raise InfeasibleMapping(what, instead="one type of integers for all of its tensors")
+    summed = set(einsum.bounds) - einsum.outputs[0].rank_variables
+    if numbers.output == "f16" and summed:
+        raise InfeasibleMapping(
+            f"{what}, with sums or maxima over {', '.join(sorted(summed))}",
+            instead="a result of f32 (32 bits), and an Einsum that copies it to f16",
+        )
+    return numbers
 
 
 def dtype_of(access: TensorAccess, einsum: Einsum) -> str:

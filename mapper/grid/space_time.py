@@ -159,7 +159,8 @@ class SpaceTime:
 
     def dtype_of(self, tensor: str) -> str:
         """Return the number type of a tensor of the Einsum."""
-        return self.numbers.output if self.tensor(tensor).access.output else self.numbers.inputs
+        numbers = self.numbers
+        return numbers.output if self.tensor(tensor).access.output else numbers.inputs[tensor]
 
     @property
     def padding_share(self) -> float:

@@ -44,15 +44,16 @@ def random_operands(einsum: Einsum, seed: int, given: Collection[str] = ()) -> d
 
 def _drawn(einsum: Einsum, tensor: str, seed: int, shape: tuple[int, ...]) -> AnyArray:
     numbers = number_types(einsum)
+    dtype = NUMPY[numbers.inputs[tensor]]
     if not numbers.is_integer and prod(shape) >= MANY_VALUES:
-        return draw_many(shape, NUMPY[numbers.inputs], zlib.crc32(f"{seed} {tensor}".encode()))
+        return draw_many(shape, dtype, zlib.crc32(f"{seed} {tensor}".encode()))
     stream = np.random.default_rng([seed, zlib.crc32(tensor.encode())])
     values: AnyArray = (
         stream.integers(-8, 9, shape)
         if numbers.is_integer
         else stream.standard_normal(shape, dtype=np.float32)
     )
-    return values.astype(NUMPY[numbers.inputs], copy=False)
+    return values.astype(dtype, copy=False)
 
 
 def workload_operands(

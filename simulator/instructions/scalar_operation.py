@@ -31,8 +31,8 @@ class Compute(Instruction):
 
     `dest`: a counter (a named 32-bit variable of the element that lives across tasks) or an element
     of a buffer; `operation`: add, mul, sqrt, ...; `sources`: counters, elements or numbers of the
-    same dtype, except that from_int takes an i32, from_half an f16, and the second source of scale
-    is an i16. A
+    same dtype, except that from_int takes an i32, from_half an f16, to_half an f32, and the second
+    source of scale is an i16. A
     counter holds a float by its bits.
     """
 

@@ -27,7 +27,8 @@ from typing import Final
     NORM,
     SCALE,
     FROM_HALF,
-) = range(22)
+    TO_HALF,
+) = range(23)
 
 SCALARS: Final = {
     "mov": (MOV, 1),
@@ -52,22 +53,23 @@ SCALARS: Final = {
     "norm": (NORM, 1),
     "scale": (SCALE, 2),
     "from_half": (FROM_HALF, 1),
+    "to_half": (TO_HALF, 1),
 }
 """Code and number of sources of each operation by name."""
 INTEGER_ONLY: Final = ("and", "or", "xor", "shl", "shr")
-FLOAT_ONLY: Final = ("sqrt", "to_int", "from_int", "norm", "scale", "from_half")
+FLOAT_ONLY: Final = ("sqrt", "to_int", "from_int", "norm", "scale", "from_half", "to_half")
 
 
-_CONVERTED: Final = {"from_int": "i32", "from_half": "f16"}
+_CONVERTED: Final = {"from_int": "i32", "from_half": "f16", "to_half": "f32"}
 """Type of the source of an operation that converts it to its own type."""
 
 
 def source_dtypes(operation: str, dtype: str) -> tuple[str, ...]:
     """Return the dtype of each source of a scalar operation whose `dtype` is given.
 
-    All sources have that dtype, except that `from_int` takes one i32, `from_half` one f16, and
-    `scale` takes an i16 exponent as its second source. `operation` must be one of SCALARS (else
-    KeyError), except for those three.
+    All sources have that dtype, except that `from_int` takes one i32, `from_half` one f16,
+    `to_half` one f32, and `scale` an i16 exponent as its second source. `operation` must be one of
+    SCALARS (else KeyError), except for those.
     """
     if operation in _CONVERTED:
         return (_CONVERTED[operation],)

@@ -335,9 +335,9 @@ def scalar_steps(einsum: Einsum, numbers: NumberTypes, *, has_scalar: bool = Fal
     InfeasibleMapping for a function without instructions.
     """
     task = TaskBuilder("formula")
-    emit_value(task, expression(einsum), numbers.output)
-    widened = len(einsum.inputs) - has_scalar if numbers.widens else 0
-    return len(task.body) + widened + 1
+    emit_value(task, expression(einsum), numbers.computed)
+    halves = sum(dtype != numbers.computed for dtype in numbers.inputs.values())
+    return len(task.body) + max(0, halves - has_scalar) + 1
 
 
 WIDENING_PRODUCT = "fmachs"
@@ -412,26 +412,28 @@ def _map(
 ) -> None:
     """Append the operation as a map; a value of the register is loaded once before it.
 
-    Inputs of f16 with an output of f32 become f32 first.
+    It computes in f32 if any tensor has it: inputs of f16 become f32 first, and an output of f16
+    at the end.
     """
     read = kernel.read
-    dtype, tree, load = read.dtype, expression(read.einsum), "mov"
-    given = "_{}"
-    if read.numbers.widens:
-        load, given = "from_half", "half{}"
+    numbers, tree = read.numbers, expression(read.einsum)
+    dtype = numbers.computed
+    halves = [numbers.inputs[tensor.name] != dtype for tensor in read.inputs]
     for number, operand in enumerate(inputs):
         if isinstance(operand, Element):
+            load = "from_half" if halves[number] else "mov"
             task.compute(f"_{number}", load, operand, dtype=dtype)
     vectors = {n: operand for n, operand in enumerate(inputs) if isinstance(operand, Ref)}
     sums = [] if first else [("before", output)]
-    named = [(given.format(number), operand) for number, operand in vectors.items()]
+    named = [(f"half{n}" if halves[n] else f"_{n}", operand) for n, operand in vectors.items()]
     with task.map(*named, *sums, output=("after", output)):
-        if read.numbers.widens:
-            for number in vectors:
-                task.compute(f"_{number}", load, given.format(number), dtype=dtype)
+        for number in vectors:
+            if halves[number]:
+                task.compute(f"_{number}", "from_half", f"half{number}", dtype=dtype)
         value = emit_value(task, tree, dtype)
         if first:
-            task.compute("after", "mov", value, dtype=dtype)
+            store = "mov" if numbers.output == dtype else "to_half"
+            task.compute("after", store, value, dtype=numbers.output)
         else:
             joining = "max" if joins_by_max(read.einsum) else "add"
             task.compute("after", joining, "before", value, dtype=dtype)

@@ -42,8 +42,10 @@ def kernel_operation(base: str | None, numbers: NumberTypes) -> str | None:
     """Return the machine's name of a kernel's operation for some number types, None if it has none.
 
     `base`: its name without the letters of a type, such as fmac; `numbers`: types of inputs and
-    output. Inputs of f16 and an output of f32 give a mixed operation.
+    output. Inputs of f16 and an output of f32 give a mixed operation, other mixtures none.
     """
     if base is None:
         return None
-    return _WIDENING.get(base) if numbers.widens else operation_on(base, numbers.output)
+    if numbers.widens:
+        return _WIDENING.get(base)
+    return operation_on(base, numbers.output) if numbers.is_uniform else None

@@ -312,6 +312,40 @@ def test_all_forms_of_other_number_types(types: tuple[str, str]) -> None:
     assert executed == set(FORMS).difference(missing)
 
 
+MIXED = {
+    "product with weights of f16": ("Z[m, n] = A[m, k] * B[k, n]", "B"),
+    "narrowed rectifier": ("Z[m, n] = relu(A[m, n])", "Z"),
+    "narrowed copy": ("Z[m, n] = A[m, n]", "Z"),
+    "gate": ("Z[m, n] = A[m, n] * sigmoid(B[n])", "A | Z"),
+    "largest of products": ("Z[m] = max(A[m, k] * B[k])", "A"),
+    "three summands": ("Z[m, n] = A[m, n] + B[m] + C[n]", "B"),
+}
+"""Name: Einsum, and the tensors of f16."""
+
+
+@pytest.mark.parametrize("name", MIXED)
+@pytest.mark.parametrize("machine", MACHINES)
+def test_tensors_of_f16_and_f32_in_one_einsum(name: str, machine: str) -> None:
+    text, halves = MIXED[name]
+    document = (
+        "workload:\n  rank_sizes: {M: 6, N: 8, K: 12}\n"
+        f"  bits_per_value: {{{halves}: 16, Other: 32}}\n  einsums: ['{text}']\n"
+    )
+    workload = load_workload(load_document("w.yaml", text=document))
+    arch = load_arch(HARDWARE).with_values({"variables.GridX": 2, "variables.GridY": 2})
+    einsum, executed = workload.einsums[0], 0
+    flat = grid_path(arch, workload, einsum)
+    space = GridMapspace(grid_of(flat), einsum)
+    for family in space.families():
+        read = space_time(flat, einsum, space.mapping_of(space.members(family)[-1]))
+        run = execute_einsum(read, ExecutionSettings(machine=machine))
+        executed += 1
+        assert run.lower_bound_cycles <= run.cycles
+        kinds = {tensor: values.dtype.itemsize * 8 for tensor, values in run.operands.items()}
+        assert all(bits == (16 if tensor in halves else 32) for tensor, bits in kinds.items())
+    assert executed >= 3
+
+
 def test_integers_wrap_around_as_in_numpy() -> None:
     workload = typed_workload("matrix times vector", "i16", "i16")
     flat = grid_path(load_arch(HARDWARE), workload, workload.einsums[0])

@@ -41,6 +41,7 @@ from tilewright.simulator.isa.scalars import (
     SHR,
     SQRT,
     SUB,
+    TO_HALF,
     TO_INT,
     XOR,
 )
@@ -147,7 +148,7 @@ def on_floats(code: int, dtype: int, left: int, right: int) -> Word:
     """Do a scalar operation on two floats given by their bits; return the bits of the result.
 
     dtype: SCALAR_F32 or SCALAR_F16. A comparison gives 1 or 0, TO_INT an integer; FROM_INT takes
-    one, and FROM_HALF an f16.
+    one, FROM_HALF an f16, and TO_HALF an f32.
     """
     half = dtype == at.SCALAR_F16
     if code == FROM_INT:
@@ -155,6 +156,8 @@ def on_floats(code: int, dtype: int, left: int, right: int) -> Word:
         return f32_to_f16(number) if half else bits_of(number)
     if code == FROM_HALF:
         return left if half else bits_of(f16_to_f32(left))
+    if code == TO_HALF:
+        return f32_to_f16(f32_of(left)) if half else left
     x = f16_to_f32(left) if half else f32_of(left)
     y = f16_to_f32(right) if half else f32_of(right)
     if code == TO_INT:
@@ -262,6 +265,8 @@ def compute(store: Table, memory: Memory, element: int, row: int) -> Word:
     source = at.SCALAR_I32 if code == FROM_INT else dtype
     if code == FROM_HALF:
         source = at.SCALAR_F16
+    elif code == TO_HALF:
+        source = at.SCALAR_F32
     left = scalar_value(store, memory, element, row + at.U_LEFT, source)
     right = scalar_value(store, memory, element, row + at.U_RIGHT, dtype)
     if code == MOV:

@@ -173,6 +173,17 @@ def test_halves_become_floats_exactly() -> None:
         Machine(parse_program(wrong), load_profile("wse3-sdk-sim"))
 
 
+def test_floats_become_halves_as_in_numpy() -> None:
+    text = HALVES.replace("x from hs to ss", "x from ss to hs").replace(
+        "from_half.f32", "to_half.f16"
+    )
+    singles = np.array([1.0005, -0.0, 1e-9, 65519, 65520, -np.inf], dtype=np.float32)
+    machine = Machine(parse_program(text), load_profile("wse3-sdk-sim"))
+    h = machine.run(memory={"s": singles.reshape(1, 1, 6)}).memory["h"][0, 0]
+    with np.errstate(over="ignore"):
+        assert np.array_equal(h, singles.astype(np.float16))
+
+
 def test_sources_are_read_as_their_dtype_and_conversions_end_at_the_range() -> None:
     machine = Machine(parse_program(COUNTERS), load_profile("wse3-sdk-sim"))
     r = machine.run(memory={"m": np.full((1, 1, 1), -7)}).memory["r"][0, 0]
