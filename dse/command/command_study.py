@@ -349,14 +349,18 @@ def _conclude(result: StudyResult, as_json: bool) -> None:
 
 
 def _reused(runs: tuple[Path, ...]) -> dict[str, Any]:
-    """Return what other runs have evaluated, by key; those of another version say nothing."""
+    """Return what other runs have evaluated, by key.
+
+    Those of another version say nothing. Raises RunError for a run with a model of the user.
+    """
     from tilewright.dse.run.rundir import RunDirectory
-    from tilewright.dse.run.runner import code_changed
+    from tilewright.dse.run.runner import check_model, code_changed
     from tilewright.dse.store.known_outcomes import known_outcomes
 
     outcomes: dict[str, Any] = {}
     for path in runs:
         run = RunDirectory.open(path)
+        check_model(run)
         if code_changed(run):
             say(f"note: {path} was made by another state of Tilewright; nothing is taken over")
         else:

@@ -178,6 +178,9 @@ def explain_trial(
 def _steps(run: RunTrials, trial: Trial, note: Callable[[str], None]) -> Iterator[KnobStep]:
     spec = load_study(run.directory.path / SPEC)
     evaluator: Evaluator = make_evaluator(spec)
+    is_ours = "evaluator" not in run.directory.environment()
+    if not is_ours:
+        note("steps that the run has not tried are left out: a model of the user evaluated it")
     tried = {canonical_json(dict(t.point)): t for t in run.everything if t.same_as is None}
     labels = labels_of(spec.space)
     for position, choice in enumerate(spec.space.choice(trial.point)):
@@ -190,6 +193,8 @@ def _steps(run: RunTrials, trial: Trial, note: Callable[[str], None]) -> Iterato
                 yield KnobStep(
                     labels[position], value, recorded.metrics, recorded.reason, recorded.number
                 )
+                continue
+            if not is_ours:
                 continue
             check_copies(run.directory)
             note(f"evaluating {labels[position]} {value}, which the run has not tried")

@@ -62,11 +62,20 @@ class Keys:
 class Start:
     """How a run was started.
 
-    `study_file`: its path, None for a study without a file; `settings`: the values given by --set.
+    `study_file`: its path, None for a study without a file; `settings`: the values given by --set;
+    `evaluator`: a model of the user in place of the study's, None without one.
     """
 
     study_file: Path | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    evaluator: object | None = None
+
+    def named_evaluator(self) -> dict[str, str]:
+        """Return the entry of env.json that names the user's model; empty without one."""
+        if self.evaluator is None:
+            return {}
+        kind = type(self.evaluator)
+        return {"evaluator": f"{kind.__module__}.{kind.__qualname__}"}
 
 
 def describe(inputs: KeptInputs, spec: StudySpec, start: Start) -> dict[str, Any]:
@@ -86,6 +95,7 @@ def describe(inputs: KeptInputs, spec: StudySpec, start: Start) -> dict[str, Any
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "study_file": None if start.study_file is None else str(start.study_file),
         "settings": dict(start.settings),
+        **start.named_evaluator(),
         "files": inputs.hashes(),
         "origins": dict(inputs.origins),
         "spec": dict(inputs.resolved),

@@ -16,7 +16,7 @@ from tilewright.dse.models.simulated import SimulatedEvaluator, total_metrics
 from tilewright.dse.report.execution_page import execution_document
 from tilewright.dse.run.record import Trial, front_of
 from tilewright.dse.run.rundir import SPEC, RunDirectory
-from tilewright.dse.run.runner import check_unchanged
+from tilewright.dse.run.runner import check_model, check_unchanged
 from tilewright.dse.store.safe_files import RunError, write_atomically
 from tilewright.dse.study.design_space import Value
 from tilewright.dse.study.study_loading import load_study
@@ -86,6 +86,7 @@ def replay_design(
         check_writable(out)
     run = RunDirectory.open(directory)
     check_unchanged(run)
+    check_model(run)
     spec = load_study(directory / SPEC)
     evaluator = make_evaluator(spec)
     if not isinstance(evaluator, SimulatedEvaluator):

@@ -329,6 +329,7 @@ _MAYBE: dict[str, tuple[type, str]] = {
     "original": (dict, "the study as it was written, a mapping"),
     "origins": (dict, "paths, a mapping"),
     "study_file": (str, "text"),
+    "evaluator": (str, "text"),
     "extensions": (list, "a list of mappings"),
 }
 _ITEMS = {"command": str, "extensions": dict}

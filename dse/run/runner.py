@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from tilewright.arch.errors import TilewrightError
 from tilewright.arch.files.source import load_document
+from tilewright.arch.quantities import some
 from tilewright.dse.islands.island_search import Crew, search_islands
 from tilewright.dse.islands.rounds import island_details
 from tilewright.dse.models.dask_workers import check_executor
@@ -66,6 +67,10 @@ class StudyResult:
     trials: Sequence[Trial]
     front: Mapping[str, Any]
 
+    def __repr__(self) -> str:
+        sizes = f"{some(len(self.trials), 'trial')}, {len(self.front['front'])} on the front"
+        return f"<StudyResult {self.ending}: {sizes}, {self.run.path}>"
+
     def _repr_html_(self) -> str:
         """Return the answer in words and the Pareto front as a table, for a notebook."""
         from tilewright.arch.html_parts import html_lines
@@ -115,7 +120,7 @@ def start_study(
     if execution.executor != LOKY:
         check_executor(execution.executor, spec.islands)
     inputs = keep_inputs(spec)
-    environment = describe(inputs, spec, Start(study_file, settings or {}))
+    environment = describe(inputs, spec, Start(study_file, settings or {}, execution.evaluator))
     run = RunDirectory.create(out, spec_text(inputs.resolved), environment, inputs.contents)
     return _run(load_study(run.path / SPEC), run, execution)
 
@@ -131,6 +136,8 @@ def resume_study(
     """
     run = RunDirectory.open(directory)
     check_unchanged(run)
+    if execution.evaluator is None:
+        check_model(run)
     if changes is not None:
         extend_run(run, changes)
     return _run(load_study(directory / SPEC), run, execution)
@@ -162,13 +169,29 @@ def check_copies(run: RunDirectory) -> None:
     """Check that a run's copies of input files are what its designs were evaluated with.
 
     Raises RunError that names those that differ: figures found now would not go with the recorded.
+    So it does for a run with a model of the user.
     """
+    check_model(run)
     differences = _changed_copies(run, run.environment())
     if differences:
         raise RunError(
             f"input files of the run in {run.path} are not those that its designs were evaluated"
             " with:\n    " + "\n    ".join(differences),
             instead="put them back, or start a new run with them",
+        )
+
+
+def check_model(run: RunDirectory) -> None:
+    """Raise RunError if the designs of a run were evaluated by a model of the user.
+
+    Those evaluated by the study's own model would stand beside them.
+    """
+    evaluator = run.environment().get("evaluator")
+    if evaluator is not None:
+        raise RunError(
+            f"the designs of the run in {run.path} were evaluated by {evaluator}, not by the model"
+            " of its study",
+            instead="from Python: resume_study(DIR, Execution(evaluator=...))",
         )
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from design_files import log_of, run_here
+from design_files import log_of, run, run_here
 
 from tilewright.dse.run.rundir import RunDirectory, RunError
 from tilewright.dse.run.runner import Execution, changed_inputs, resume_study, start_study
+from tilewright.dse.store.extension import Changes
 from tilewright.dse.study.study_loading import load_study
 
 
@@ -69,3 +70,31 @@ def test_the_resolved_study_is_a_study_with_the_same_result(toy, tmp_path):
     spec = load_study(tmp_path / "run" / "spec.resolved.yaml")
     start_study(spec, tmp_path / "again", Execution(evaluator=toy.ToyModel()))
     assert (tmp_path / "again" / "trials.jsonl").read_bytes() == log_of(tmp_path)
+
+
+def test_a_run_with_a_model_of_the_user_is_not_mixed_with_the_model_of_its_study(toy, tmp_path):
+    """Nor do its figures go into other runs."""
+    result = run_here(toy, tmp_path, {"search.trials": 16})
+    assert repr(result).startswith("<StudyResult done: 16 trials, ")
+    directory = tmp_path / "run"
+    before = log_of(tmp_path)
+    words = r"were evaluated by .*ToyModel, not by the model of its study"
+    with pytest.raises(RunError, match=words):
+        resume_study(directory, Execution())
+    study, out = str(tmp_path / "study.yaml"), str(tmp_path / "other")
+    for command in (
+        ("study", "resume", str(directory), "--trials", "20"),
+        ("study", "rerun", "--pareto-from", str(directory), "--out", out),
+        ("study", "run", study, "--reuse", str(directory), "--out", out),
+        ("simulate", str(directory)),
+    ):
+        done = run(*command)
+        assert done.exit_code == 2, (command, done.output)
+        assert "not by the model of its study" in done.stderr
+    explained = run("study", "explain", str(directory), "0")
+    assert explained.exit_code == 0, explained.output
+    assert "steps that the run has not tried are left out" in explained.stderr
+    assert " new " not in explained.stdout
+    assert log_of(tmp_path) == before
+    resumed = resume_study(directory, Execution(evaluator=toy.ToyModel()), Changes(trials=20))
+    assert len(resumed.trials) > 16

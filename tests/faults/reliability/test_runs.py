@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from design_files import log_of, run, run_here
 
-from tilewright.arch.errors import SpecError
+from tilewright.arch.errors import SpecError, TilewrightError
 from tilewright.dse.models.design_watch import ENDED_BY
 from tilewright.dse.models.evaluator import Outcome, attempt
 from tilewright.dse.models.worker_pool import make_pool
@@ -327,7 +327,11 @@ def test_11_a_trial_of_another_study_has_its_place(toy, tmp_path, name, change, 
     assert trial.status == "feasible"
     lines[3] = line_of(replace(trial, **{name: change(getattr(trial, name))}))
     (tmp_path / "run/trials.jsonl").write_text("\n".join(lines) + "\n")
-    for command in (("resume",), ("report",), ("show",), ("doctor",), ("query", "energy > 0")):
+    with pytest.raises(TilewrightError) as caught:
+        resume_study(tmp_path / "run", Execution(evaluator=toy.ToyModel()))
+    assert words in str(caught.value)
+    assert "trials.jsonl:4" in str(caught.value)
+    for command in (("report",), ("show",), ("doctor",), ("query", "energy > 0")):
         verb, *rest = command
         done = run("study", verb, tmp_path / "run", *rest, *(["3"] if verb == "show" else []))
         assert done.exit_code == 2, done.output
