@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from tilewright.arch.compiled import Kernel
+from tilewright.arch.compiled import Kernel, is_kept
 from tilewright.arch.parallel_compilation import compile_missing
 from tilewright.simulator.engine.engine_entries import SOURCES, follow
 
@@ -83,10 +83,27 @@ run_values: Final = _entry("values.value_run", "run_values", "void(ValueState)")
 run_grid: Final = _entry("values.line_values", "run_grid", "int64(GridRun)")
 
 
+_FIRST: Final = (run_values, output_waits, follow, solve)
+"""What a first run needs."""
+
+
+OF_TIMES: Final = (*_FIRST, units_conflict, links_conflict, arbitrate, store_readiness)
+"""What finds times and proves them."""
+
+
 @cache
 def compile_entries() -> None:
     """Compile those kernels of a first run that are not on disk yet, in several processes."""
-    compile_missing([run_values, output_waits, follow, solve])
+    compile_missing(_FIRST)
+
+
+@cache
+def are_compiled() -> bool:
+    """Return whether the kernels that find times were on disk when this was first asked.
+
+    If not, they take some seconds, which only long runs are worth.
+    """
+    return all(map(is_kept, OF_TIMES))
 
 
 @cache

@@ -41,6 +41,8 @@ ATTEMPTS: Final = (5, 9)
 """Columns that are solved; the first ones, in which words come early, may do otherwise."""
 LARGEST_SHARE: Final = 2
 """More than half of the columns save little."""
+MORE: Final = 4
+"""Times the effort before a run of these columns: they stand for many."""
 NOT_SHIFTED: Final = "columns do not do the same a hop later"
 
 
@@ -115,7 +117,7 @@ class SolvedColumns:
         except ProgramError as error:
             raise NotCovered("some columns alone do not fit the machine") from error
         visits = None if least is None else least * machine.program.placement.size
-        effort = USUAL if visits is None else effort_before(visits)
+        effort = USUAL if visits is None else effort_before(MORE * visits)
         timed, division = solve_parts(machine, effort=effort)
         if timed is None or not division.whole:
             raise UnsolvedColumns(division.reason)

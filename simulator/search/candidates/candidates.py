@@ -31,6 +31,7 @@ from tilewright.simulator.execution.einsum_execution import (
 )
 from tilewright.simulator.execution.known_cycles import CyclesQuestion, KnownCycles
 from tilewright.simulator.execution.values.einsum_data import EinsumData
+from tilewright.simulator.fast.fast_entries import are_compiled
 from tilewright.simulator.fast.fast_machine import FastMachine
 from tilewright.simulator.fast.partition_solve import ProofEffort, effort_before
 from tilewright.simulator.isa.machine_errors import ProgramError
@@ -50,6 +51,8 @@ from tilewright.simulator.search.quick_bound import QuickBound
 
 PROOF_PAYS: Final = 1 << 16
 """Cycles times elements of a run of some 3 ms (docs/validation/engine-speed.md)."""
+COMPILATION_PAYS: Final = 1 << 23
+"""Those of a run that is worth some seconds: the kernels are compiled once on a computer."""
 IN_VAIN: Final = 2
 """How many proofs that fail are more than enough, beyond as many that do not."""
 MOST_PLANS: Final = 512
@@ -327,14 +330,15 @@ class Candidates:
         """Return how much the fast engine does before the reference engine, None for nothing.
 
         It is tried before runs that take longer than it mostly does, unless it has mostly been in
-        vain. On a large grid it does all it can.
+        vain or would have to be compiled for a short run. On a large grid it does all it can.
         """
         elements = choice.family.elements
         if elements >= LARGE_GRID:
             return ProofEffort(in_parts=False)
         visits = int(self.quick.cycles(choice.family) * elements)
         is_in_vain = self._proofs[False] > IN_VAIN + self._proofs[True]
-        return None if visits < PROOF_PAYS or is_in_vain else effort_before(visits)
+        is_short = visits < PROOF_PAYS or (visits < COMPILATION_PAYS and not are_compiled())
+        return None if is_short or is_in_vain else effort_before(visits)
 
     def timed_value(self, choice: GridChoice) -> float | None:
         """Return the objective's value of a choice by its pattern, without a run of its grid.
