@@ -75,6 +75,7 @@ def evaluate_command(arch: Names, workload: Names, **options: Any) -> None:
       tilewright evaluate --arch a.yaml --arch vars.yaml --workload w.yaml --mapping m.yaml
       tilewright evaluate --arch a.yaml --workload w.yaml --mapping m.yaml --html m.html
     """
+    from tilewright.dse.command.machine.machine_note import NOT_RUN, machine_notes
     from tilewright.dse.command.mapping_answer import (
         details,
         nest_of,
@@ -101,7 +102,7 @@ def evaluate_command(arch: Names, workload: Names, **options: Any) -> None:
         return
     lines = [nest_of(work, nest, score), "", *totals(score), *tables(score), ""]
     lines += [verified_text(score), *(f"note: {note}" for note in score.notes)]
-    click.echo("\n".join(lines))
+    click.echo("\n".join([*lines, *machine_notes(machine, work, NOT_RUN)]))
 
 
 def search_options() -> Callable[[F], F]:

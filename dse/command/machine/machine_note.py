@@ -1,4 +1,4 @@
-"""What `tilewright map` says of an architecture whose mappings the machine could execute."""
+"""What `map` and `evaluate` say of an architecture whose mappings the machine could execute."""
 
 from __future__ import annotations
 
@@ -13,8 +13,13 @@ NOT_EXECUTED = (
     "the fabric; --machine wse2-sdk-sim searches with the machine in the loop"
 )
 
+NOT_RUN = (
+    "note: costs of the model, with exact last tiles and all words from one corner of the fabric; "
+    "`tilewright execute` runs the mapping, and counts padding, hops and cycles of the machine"
+)
 
-def machine_notes(arch: Arch, workload: Workload) -> list[str]:
+
+def machine_notes(arch: Arch, workload: Workload, note: str = NOT_EXECUTED) -> list[str]:
     """Return the note that mappings can be executed; none unless all Einsums fit the machine.
 
     The architecture must be a grid of elements with a fabric between them, and the values those of
@@ -33,4 +38,4 @@ def machine_notes(arch: Arch, workload: Workload) -> list[str]:
                 return []
     except TilewrightError:
         return []
-    return [NOT_EXECUTED]
+    return [note]

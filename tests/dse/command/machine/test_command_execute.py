@@ -155,6 +155,10 @@ def test_an_answer_of_the_model_on_a_grid_says_that_the_machine_was_not_asked(he
     command = ("map", "--workload", "w.yaml", "--no-fusion", "--arch")
     assert "--machine wse2-sdk-sim searches" in run(*command, "wafer_grid").stdout
     assert "--machine" not in run(*command, "tpu_v4i").stdout
+    run(*command, "wafer_grid", "--save", "n.yaml")
+    evaluated = run("evaluate", "--arch", "wafer_grid", "--workload", "w.yaml", "--mapping",
+                    "n.yaml").stdout  # fmt: skip
+    assert "`tilewright execute` runs the mapping" in evaluated
     Path("w.yaml").write_text(WORKLOAD.replace("All: 32", "All: 8"))
     assert "--machine" not in run(*command, "wafer_grid").stdout
 
