@@ -24,6 +24,7 @@ from tilewright.mapper.grid.grid_shares import (
     local_sizes,
     near_least_shares,
     padded_sizes,
+    shares_by_work,
 )
 from tilewright.mapper.grid.number_types import joins_over_elements
 from tilewright.mapper.grid.reductions import Axis
@@ -35,6 +36,9 @@ from tilewright.mapper.mapping.mapping import Compute, Mapping, Node, Spatial, S
 from tilewright.mapper.mapspace.factors import divisors
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import InfeasibleMapping
+
+MOST_DIVISIONS = 256
+"""Divisions of the work that a wide mapspace has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +102,8 @@ class GridMapspace:
     `staying`: tensors of the Einsum that other Einsums leave in the elements' memories for it, or
     that it leaves there for others. `costs`: of reductions on the machine, for which trees are
     made. `nests`: whether its mappings have two loops in time above the tiles, not one or none.
+    `is_wide`: whether elements may have more work than the least: the first `MOST_DIVISIONS`
+    divisions by work.
     """
 
     grid: Grid
@@ -106,6 +112,7 @@ class GridMapspace:
     staying: frozenset[str] = frozenset()
     costs: LineCosts = PUBLISHED_COSTS
     nests: bool = False
+    is_wide: bool = False
 
     def families(self) -> Iterator[GridFamily]:
         """Yield all families of choices, in a fixed order.
@@ -185,9 +192,11 @@ class GridMapspace:
     def shares(self) -> list[tuple[Share, ...]]:
         """Return the divisions that leave an element the fewest points, then some with a few more.
 
-        They are those of `least_work_shares` and `near_least_shares`. Raises InfeasibleMapping if
-        the constraints allow none.
+        They are those of `least_work_shares` and `near_least_shares`; in a wide mapspace those of
+        `shares_by_work`. Raises InfeasibleMapping if the constraints allow none.
         """
+        if self.is_wide:
+            return shares_by_work(self.grid, self.einsum, self._allows_shares, MOST_DIVISIONS)
         best = least_work_shares(self.grid, self.einsum, self._allows_shares)
         if not best:
             raise InfeasibleMapping(

@@ -114,6 +114,26 @@ def near_least_shares(
     return near
 
 
+def shares_by_work(
+    grid: Grid, einsum: Einsum, allows: Allows, most: int
+) -> list[tuple[Share, ...]]:
+    """Return divisions in the order of an element's points, the fewest first: at most so many.
+
+    Of at most two rank variables along an axis; `allows` as of `least_work_shares`.
+    """
+    columns, rows = (_Options.of(axis, grid, einsum, allows) for axis in ("X", "Y"))
+    if not columns.shares or not rows.shares:
+        return []
+    work = np.stack([_work(einsum, counts, rows.counts) for counts in columns.counts])
+    order = np.argsort(work, axis=None, kind="stable")[:most]
+    chosen = zip(*(place.tolist() for place in np.unravel_index(order, work.shape)), strict=True)
+    return [
+        (*columns.shares[first], *rows.shares[second])
+        for first, second in chosen
+        if np.isfinite(work[first, second])
+    ]
+
+
 def _points(einsum: Einsum, shares: tuple[Share, ...]) -> int:
     """Return the points of one element's share, padding included."""
     return prod(local_sizes(einsum, shares).values())

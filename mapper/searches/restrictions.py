@@ -286,7 +286,8 @@ LEAST_WORK_SHARES = RestrictionKind(
     "shares of least work",
     "On a grid of elements each element has the fewest points that are possible, or by one rank"
     " variable along each axis less than 9/8 of these. Divisions over fewer elements, which may"
-    " need less energy or shorter ways, are not searched.",
+    " need less energy or shorter ways, are not searched. Where rules of the architecture leave no"
+    " mapping among these, the 256 divisions with the fewest points are.",
     "101 rows on 8 x 8 elements are shares of 2 rows; 8 shares of 13 rows are not searched.",
 )
 LOOPS_ABOVE_TILES = RestrictionKind(

@@ -72,7 +72,7 @@ class KnownCycles:
         except NoKeyError:
             return
         space = question.space
-        self._bounds_key = content_key(self._key, space.constraints, space.nests)
+        self._bounds_key = content_key(self._key, space.constraints, space.nests, space.is_wide)
         self._found = self._read()
 
     def _read(self) -> dict[str, Any]:

@@ -56,6 +56,7 @@ def lane(name: str, rules: str) -> str:
         {X: lane("X", "reuse: A"), Y: lane("Y", "reuse: B")},
         {X: lane("X", "min_usage: 1"), Y: lane("Y", "min_usage: 1")},
         {SRAM: "tensors: {keep: All, tile_shape: [{expression: k, operator: <=, value: 2}]}"},
+        {SRAM: "tensors: {keep: All, tile_shape: [{expression: k | m, operator: ==, value: 8}]}"},
         {SRAM: "tensors: {keep: All, no_refetch_from_above: A | Z}"},
         {SCALAR: "tensors: {keep: B, may_keep: B}"},
     ],

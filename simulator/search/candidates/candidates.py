@@ -146,17 +146,24 @@ class Candidates:
     def bounded(self, budget: Budget = UNLIMITED) -> Candidates:
         """Return the same candidates with their families, each with its bound.
 
-        Where no tiles below one loop in time fit an element, they have two. When the time of the
-        budget is over, those bounded so far are all, if there is one.
+        Where no tiles below one loop in time fit an element, they have two; where rules of the
+        architecture leave no division of the least work, elements may have more of it. When the
+        time of the budget is over, those bounded so far are all, if there is one.
         """
         result = self._with_families(budget)
         if result.families or self.space.nests:
             return result
-        space = replace(self.space, nests=True)
-        nested = Candidates.unbounded(self.objective, self.settings, self.flat, space, self.kept)
-        nested = nested._with_families(budget)
-        nested.infeasible.update(result.infeasible)
-        return nested
+        spaces = [replace(self.space, nests=True)]
+        if any("mapping breaks" in reason for reason in result.infeasible):
+            spaces = [replace(self.space, is_wide=True), *spaces]
+        reasons = result.infeasible
+        for space in spaces:
+            other = Candidates.unbounded(self.objective, self.settings, self.flat, space, self.kept)
+            result = other._with_families(budget)
+            result.infeasible.update(reasons)
+            if result.families:
+                break
+        return result
 
     def _with_families(self, budget: Budget) -> Candidates:
         space, quick = self.space, self.quick
