@@ -1,7 +1,8 @@
 """Where designs are evaluated: in this process, or in worker processes through joblib.
 
 A worker that dies, or that a limit ends, costs its own design one more attempt, alone in a fresh
-process; if that dies, too, the design is recorded as failed.
+process. If a limit ends that, too, the design is recorded as failed. If it dies otherwise, perhaps
+by somebody else's doing, there is a last one.
 """
 
 from __future__ import annotations
@@ -112,15 +113,24 @@ class Workers(AbstractContextManager["Workers"]):
         return answers
 
     def _alone(self, point: Point) -> Attempt:
-        """Evaluate one design while no other is: if its worker dies, it was this design's doing."""
+        """Evaluate one design while no other is: if its worker dies, it was this design's doing.
+
+        Or somebody else's, who killed it: only a limit is not tried again.
+        """
         from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-        try:
-            (answer,) = self._answers([point])
-        except TerminatedWorkerError as error:
-            self._start_anew()
-            return Attempt(Outcome(reason=_ending(str(error)), status="failed"), 0.0)
-        return answer
+        ending = ""
+        for _ in range(_ALONE):
+            try:
+                (answer,) = self._answers([point])
+            except TerminatedWorkerError as error:
+                self._start_anew()
+                ending = _ending(str(error))
+                if ending in ENDED_BY.values():
+                    break
+            else:
+                return answer
+        return Attempt(Outcome(reason=ending, status="failed"), 0.0)
 
     def _start_anew(self) -> None:
         """Start other workers: joblib gives up all of them when one has died.
@@ -147,6 +157,7 @@ def _ending(message: str) -> str:
 
 
 LOKY = "loky"
+_ALONE = 2  # attempts at a design, alone: one that died once by itself has another
 
 
 def make_pool(

@@ -208,11 +208,21 @@ class _Search:
     def _check_base(
         self, trials: Sequence[Trial], attempts: Mapping[str, Attempt], keys: Sequence[str]
     ) -> None:
-        """Refuse limits on the reference design where that has no metrics."""
+        """Refuse limits on the reference design where that has no metrics.
+
+        Raises EnvironmentFailed if it could not be evaluated: another time it may.
+        """
         spec = self._setting.spec
         if not spec.baselines or not spec.uses_base:
             return
-        reason = trials[0].reason if trials else attempts[keys[0]].outcome.reason
+        base = trials[0] if trials else attempts[keys[0]].outcome
+        reason = base.reason
+        if base.status == "failed":
+            raise EnvironmentFailed(
+                f"the reference design {spec.baselines[0].name} could not be evaluated, so `base`"
+                f" has no value: {reason}",
+                instead="study resume DIR tries it again; nothing was recorded of its batch",
+            )
         if reason is not None:
             raise SpecError(
                 f"the reference design {spec.baselines[0].name} has no metrics, so `base` has no"

@@ -96,6 +96,22 @@ def test_a_worker_that_dies_costs_its_own_design():
     assert answers[1].outcome.reason == "its worker process died, perhaps of too little memory"
 
 
+def test_a_design_whose_workers_are_killed_twice_by_others_is_evaluated(tmp_path):
+    class Killed:
+        def evaluate(self, point):
+            kills = tmp_path / "kills"
+            count = len(kills.read_text()) if kills.exists() else 0
+            if point["x"] == 1 and count < 2:
+                kills.write_text("x" * (count + 1))
+                os.kill(os.getpid(), signal.SIGKILL)
+            return Outcome({"y": 1.0})
+
+    get_reusable_executor().shutdown(wait=True)
+    with Workers(Killed(), 2) as pool:
+        answers = pool.evaluate([{"x": x} for x in range(3)], lambda done, count: None)
+    assert [each.outcome.status for each in answers] == ["feasible"] * 3
+
+
 def test_an_answer_that_cannot_be_read_ends_no_batch(monkeypatch):
     """As the half that a worker leaves which dies while it writes."""
     answered = Workers._answers

@@ -10,6 +10,8 @@ from explore import at_night
 
 from tilewright.arch.errors import SpecError
 from tilewright.dse.models.evaluator import Outcome
+from tilewright.dse.run.runner import Execution, resume_study
+from tilewright.dse.run.study_loop import EnvironmentFailed
 
 
 @pytest.mark.parametrize("sampler", ["nsga2", *at_night("tpe")])
@@ -112,3 +114,23 @@ def test_an_expression_without_a_value_costs_its_design_only(toy, tmp_path):
     settings["objectives.1.metric"] = "1 / (energy - base.energy)"
     with pytest.raises(SpecError, match="reference design leaves"):
         run_here(toy, tmp_path / "b", settings)
+
+
+def test_a_reference_that_could_not_be_evaluated_is_tried_again_at_a_resume(toy, tmp_path):
+    """Where limits are relative to it, nothing can be said of its batch."""
+
+    class Lost(toy.ToyModel):
+        def evaluate(self, point):
+            calls.append(point)
+            if len(calls) == 1:
+                return Outcome(reason="its worker process died", status="failed")
+            return super().evaluate(point)
+
+    calls: list[object] = []
+    settings = {"search.trials": 16, "objectives.1.metric": "energy / base.energy"}
+    with pytest.raises(EnvironmentFailed, match="could not be evaluated, so") as no:
+        run_here(toy, tmp_path, settings, Lost())
+    assert no.value.exit_code == 4
+    resumed = resume_study(tmp_path / "run", Execution(evaluator=toy.ToyModel()))
+    whole = run_here(toy, tmp_path / "whole", settings)
+    assert [t.metrics for t in resumed.trials] == [t.metrics for t in whole.trials]
