@@ -53,6 +53,8 @@ PROOF_PAYS: Final = 1 << 16
 """Cycles times elements of a run of some 3 ms (docs/validation/engine-speed.md)."""
 COMPILATION_PAYS: Final = 1 << 23
 """Those of a run that is worth some seconds: the kernels are compiled once on a computer."""
+MANY: Final = 1 << 27
+"""Those of all shorter runs of a search together, when they have taken as long."""
 IN_VAIN: Final = 2
 """How many proofs that fail are more than enough, beyond as many that do not."""
 MOST_PLANS: Final = 512
@@ -71,6 +73,19 @@ class BoundedFamily(NamedTuple):
     family: GridFamily
     words: int
     persistent: int = 0
+
+
+@dataclass(slots=True)
+class _PastRuns:
+    """What the fast engine did before the runs of a search so far.
+
+    `proved`, `in_vain`: for how many it found the cycles, and did not; `visits`: cycles times
+    elements of those before which it would have had to be compiled.
+    """
+
+    proved: int = 0
+    in_vain: int = 0
+    visits: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +113,7 @@ class Candidates:
     known: KnownCycles = field(default_factory=KnownCycles)
     known_cycles: dict[GridChoice, int] = field(default_factory=dict)
     _least_cycles: dict[GridChoice, int] = field(init=False, default_factory=dict, repr=False)
-    _proofs: Counter[bool] = field(init=False, default_factory=Counter, repr=False)
+    _past: _PastRuns = field(init=False, default_factory=_PastRuns, repr=False)
     is_whole: bool = True
     _plans: ValueCache = field(init=False, repr=False, compare=False)
     _first_plans: ValueCache = field(init=False, repr=False, compare=False)
@@ -326,9 +341,10 @@ class Candidates:
         program, effort = program_of(plan), self._effort(choice)
         if effort is not None:
             cycles = _proved_cycles(program, profile, int(self.quick.cycles(choice.family)), effort)
-            self._proofs[cycles is not None] += 1
             if cycles is not None:
+                self._past.proved += 1
                 return cycles
+            self._past.in_vain += 1
         machine = Machine(program, profile)
         machine.stop = stop
         return machine.cycles()
@@ -343,9 +359,13 @@ class Candidates:
         if elements >= LARGE_GRID:
             return ProofEffort(in_parts=False)
         visits = int(self.quick.cycles(choice.family) * elements)
-        is_in_vain = self._proofs[False] > IN_VAIN + self._proofs[True]
-        is_short = visits < PROOF_PAYS or (visits < COMPILATION_PAYS and not are_compiled())
-        return None if is_short or is_in_vain else effort_before(visits)
+        past = self._past
+        if visits < PROOF_PAYS or past.in_vain > IN_VAIN + past.proved:
+            return None
+        if not are_compiled() and visits < COMPILATION_PAYS and past.visits < MANY:
+            past.visits += visits
+            return None
+        return effort_before(visits)
 
     def timed_value(self, choice: GridChoice) -> float | None:
         """Return the objective's value of a choice by its pattern, without a run of its grid.
