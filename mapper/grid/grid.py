@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tilewright.arch.components.components import Component, Compute, Memory, Network, SpatialDim
 from tilewright.arch.flattening.flat import FlatArch
@@ -42,6 +42,12 @@ class Grid:
     def dimension(self, axis: str) -> SpatialDim | None:
         """Return the dimension of an axis; None if the grid is a line along the other one."""
         return next(iter(self.spatial[0 if axis == "X" else 1 :][:1]), None)
+
+    @property
+    def has_equal_axes(self) -> bool:
+        """Whether both axes have the same rules, their numbers of elements apart."""
+        first, *others = (replace(dim, name="", fanout=1) for dim in self.spatial)
+        return others == [first]
 
     def size(self, axis: str) -> int:
         """Return the number of elements along an axis: columns for "X", else rows."""

@@ -47,7 +47,7 @@ NOT_SHIFTED: Final = "columns do not do the same a hop later"
 
 
 class UnsolvedColumns(NotCovered):
-    """The fast engine finds no times of some columns, so it finds none of the whole grid."""
+    """The fast engine finds no times of some columns: it is not asked for those of the grid."""
 
 
 def shifted_cycles(program: Program, profile: Profile, least: int | None = None) -> int | None:
@@ -215,9 +215,9 @@ class SolvedColumns:
         What passes to the east does not count: behind the last column nothing takes it.
         """
         network, program = self.timed.network, self.machine.program
-        graph, own = self.timed.graph, len(program.edge_outputs) - self._exits
-        result = np.zeros((own, program.width), dtype=np.int64)
-        for number, sinks in enumerate(network.edge_outputs[:own]):
+        graph, ports = self.timed.graph, len(program.edge_outputs) - self._exits
+        result = np.zeros((ports, program.width), dtype=np.int64)
+        for number, sinks in enumerate(network.edge_outputs[:ports]):
             port = graph.port[sinks]
             last = self.timed.times.last[ends_of(graph, port[:, P_SOURCE])[1]]
             columns = network.element[sinks] % program.width

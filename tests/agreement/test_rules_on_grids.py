@@ -12,12 +12,15 @@ from tilewright.arch.spec.load import load_arch
 from tilewright.mapper import search
 from tilewright.mapper.evaluation.broken_rules import broken_rules
 from tilewright.mapper.grid.grid import grid_of
+from tilewright.mapper.grid.grid_mapspace import GridMapspace
 from tilewright.mapper.grid.reading.mapping_reading import space_time
 from tilewright.mapper.mapping.mapping import Compute, Mapping, Spatial, Storage, Temporal
 from tilewright.mapper.model.conventions import conventions_called
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.mapper.workload.workload_loading import load_workload
+from tilewright.simulator.execution.einsum_execution import ExecutionSettings
 from tilewright.simulator.execution.execution import grid_path
+from tilewright.simulator.search.candidates.candidates import Candidates
 from tilewright.simulator.search.grid_mapping import map_on_grid
 
 X, Y = "- {name: X, fanout: GridX}", "- {name: Y, fanout: GridY}"
@@ -134,6 +137,30 @@ def test_shares_that_have_nothing_in_common_are_searched(rules: tuple[str, str])
             may = rules[0] if node.name == "X" else rules[1]
             common = set("ABZ").difference(indexing[node.rank_variable])
             assert may == "All" or common <= {may}
+
+
+@pytest.mark.parametrize("rules", [("B | Z", "All"), ("All", "All")])
+def test_a_choice_that_breaks_a_rule_of_an_axis_has_no_cycles(rules: tuple[str, str]) -> None:
+    """The transposed one may obey it: shares of n along X would have a streamed A in common."""
+    lanes = {X: lane("X", f"may_reuse: {rules[0]}"), Y: lane("Y", f"may_reuse: {rules[1]}")}
+    arch_text, workload_text = files(lanes)
+    workload_text += "  persistent_tensors: A\n"
+    arch = load_arch(load_document("a.yaml", text=arch_text), variables={"GridX": 4, "GridY": 4})
+    workload = load_workload(load_document("w.yaml", text=workload_text))
+    flat, einsum = grid_path(arch, workload, workload.einsums[0]), workload.einsums[0]
+    space = GridMapspace(grid_of(flat), einsum)
+    candidates = Candidates.unbounded("latency", ExecutionSettings(), flat, space)
+    refused = 0
+    families = reversed(list(space.families()))  # those that share n along Y come first
+    for choice in (c for family in families for c in space.members(family)[:1]):
+        try:
+            candidates.least_cycles(choice)
+            candidates.simulated_cycles(choice)
+        except InfeasibleMapping:
+            refused += 1
+            continue
+        space_time(flat, einsum, space.mapping_of(choice))  # raises if it breaks a rule
+    assert refused > 0 or rules[0] == "All"
 
 
 PINS = """

@@ -206,10 +206,10 @@ class MemoryWalk:
     def _repeated_turns(self, work: OperationMap, turn: int, begun: Turns) -> int:
         """Count all whole periods of the turns that are left; return their number of turns."""
         counts, registers = self._counts(), self.state.registers
-        found = begun.period(turn, self.passed, MapState.of(counts, registers))
-        if found is None:
+        repeated = begun.period(turn, self.passed, MapState.of(counts, registers))
+        if repeated is None:
             return 0
-        period, walked = found
+        period, walked = repeated
         times = (work.turns - turn) // period
         self._cycles(walked.repeat(times, counts, registers))
         return times * period

@@ -247,11 +247,15 @@ class Candidates:
         return self._least_cycles[choice]
 
     def _keep(self, cycles_of: dict[GridChoice, int], choice: GridChoice, cycles: int) -> None:
-        """Keep cycles of a choice, which are those of its transposed one, too."""
+        """Keep cycles of a choice, which are those of its transposed one, too.
+
+        Where axes have rules of their own, the transposed one may break them.
+        """
         cycles_of[choice] = cycles
-        other = transposed_choice(choice, self.plan(choice))
-        if other is not None:
-            cycles_of[other] = cycles
+        if self.space.grid.has_equal_axes:
+            other = transposed_choice(choice, self.plan(choice))
+            if other is not None:
+                cycles_of[other] = cycles
 
     def bound(self, choice: GridChoice) -> float:
         """Return the lower bound of a choice's objective value, by its plan.
