@@ -84,14 +84,8 @@ def staying_tensors(mappings: Dict[str, Mapping], workload: Workload, host: str)
     for tensor in intermediates(workload):
         users = [einsum.name for einsum in workload.einsums if tensor in einsum.tensors]
         outside = [name for name in users if tensor in _outside(mappings[name], host)]
-        if not outside and tensor in bound_to_host(workload):
-            times = ", ".join(f"{n}: {workload.einsum(n).n_instances}" for n in users)
-            raise InfeasibleMapping(
-                f"{tensor} stays in the elements between Einsums of different n_instances",
-                value=times,
-                instead=f"a Storage of {tensor} in {host} for all of {', '.join(users)}",
-            )
         if not outside:
+            _check_instances(workload, tensor, users, host)
             staying.add(tensor)
         elif len(outside) < len(users):
             inside = next(name for name in users if name not in outside)
@@ -100,6 +94,16 @@ def staying_tensors(mappings: Dict[str, Mapping], workload: Workload, host: str)
                 instead=f"a Storage of {tensor} in {host} for all of {', '.join(users)}, or none",
             )
     return frozenset(staying)
+
+
+def _check_instances(workload: Workload, tensor: str, users: list[str], host: str) -> None:
+    """Raise InfeasibleMapping if a tensor stays that may not. users: Einsums that use it."""
+    if tensor in bound_to_host(workload):
+        raise InfeasibleMapping(
+            f"{tensor} stays in the elements between Einsums of different n_instances",
+            value=", ".join(f"{name}: {workload.einsum(name).n_instances}" for name in users),
+            instead=f"a Storage of {tensor} in {host} for all of {', '.join(users)}",
+        )
 
 
 def bound_to_host(workload: Workload) -> frozenset[str]:

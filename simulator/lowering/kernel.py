@@ -419,10 +419,7 @@ def _map(
     numbers, tree = read.numbers, expression(read.einsum)
     dtype = numbers.computed
     halves = [numbers.inputs[tensor.name] != dtype for tensor in read.inputs]
-    for number, operand in enumerate(inputs):
-        if isinstance(operand, Element):
-            load = "from_half" if halves[number] else "mov"
-            task.compute(f"_{number}", load, operand, dtype=dtype)
+    _load_scalars(task, inputs, halves, dtype)
     vectors = {n: operand for n, operand in enumerate(inputs) if isinstance(operand, Ref)}
     sums = [] if first else [("before", output)]
     named = [(f"half{n}" if halves[n] else f"_{n}", operand) for n, operand in vectors.items()]
@@ -437,3 +434,13 @@ def _map(
         else:
             joining = "max" if joins_by_max(read.einsum) else "add"
             task.compute("after", joining, "before", value, dtype=dtype)
+
+
+def _load_scalars(
+    task: TaskBuilder, inputs: list[Ref | Element], halves: list[bool], dtype: str
+) -> None:
+    """Load the operands that are single values, as f32 if they are f16 (`halves`)."""
+    for number, (operand, is_half) in enumerate(zip(inputs, halves, strict=True)):
+        if isinstance(operand, Element):
+            load = "from_half" if is_half else "mov"
+            task.compute(f"_{number}", load, operand, dtype=dtype)

@@ -469,15 +469,17 @@ def _slots_by_color(layouts: tuple[CodeLayout, ...]) -> tuple[SlotsByColor, Slot
     senders: SlotsByColor = {}
     receivers: SlotsByColor = {}
     for number, layout in enumerate(layouts):
-        code = layout.code
-        outputs = [(slot_of(queue.id, True), queue.color) for queue in code.output_queues]
-        inputs = [(slot_of(queue.id, False), queue.color) for queue in code.input_queues]
-        later = list(layout.bindings)
-        outputs += [(slot, color) for slot, color in later if slot >= at.OUTPUT_SLOT]
-        inputs += [(slot, color) for slot, color in later if slot < at.OUTPUT_SLOT]
-        for slot, color in dict.fromkeys(outputs):
+        for slot, color in _bound_slots(layout, output=True):
             senders.setdefault(color, []).append((number, slot))
-        taken = {color: slot for slot, color in reversed(inputs)}
-        for color, slot in taken.items():
+        first = {color: slot for slot, color in reversed(_bound_slots(layout, output=False))}
+        for color, slot in first.items():
             receivers.setdefault(color, []).append((number, slot))
     return senders, receivers
+
+
+def _bound_slots(layout: CodeLayout, *, output: bool) -> dict[tuple[int, str], None]:
+    """Return the slots of output or input queues, each with a color that it is bound to, once."""
+    queues = layout.code.output_queues if output else layout.code.input_queues
+    slots = [(slot_of(queue.id, output), queue.color) for queue in queues]
+    later = [bound for bound in layout.bindings if (bound[0] >= at.OUTPUT_SLOT) == output]
+    return dict.fromkeys([*slots, *later])
