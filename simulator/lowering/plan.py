@@ -94,9 +94,7 @@ def plan_of(read: SpaceTime, reserved_bytes: int = 0, kept: LeftTensors = NOTHIN
     vector = vector_loops(read)
     layouts = {tensor.name: tile_layout(read, tensor, vector) for tensor in read.tensors}
     kernel = kernel_of(read, layouts)
-    sums = partial_sums(read)
-    check_sums(read, sums)
-    classes, placement = with_shifts(read, *roles(read.columns, read.rows, sums))
+    sums, classes, placement = _added_up(read)
     return Plan(
         read=read,
         streams=host_streams(read),
@@ -117,11 +115,16 @@ def with_reduction(plan: Plan, mapping: Mapping, reduction: str) -> Plan:
     if plan.read.reduction == reduction:
         return plan
     read = replace(plan.read, mapping=mapping, reduction=reduction)
-    sums = partial_sums(read)
-    check_sums(read, sums)
-    classes, placement = with_shifts(read, *roles(read.columns, read.rows, sums))
+    sums, classes, placement = _added_up(read)
     kernel = replace(plan.kernel, read=read)
     return replace(plan, read=read, sums=sums, kernel=kernel, roles=classes, placement=placement)
+
+
+def _added_up(read: SpaceTime) -> tuple[PartialSums, tuple[Role, ...], Numbers]:
+    """Return how partial sums are added, the roles of elements, and the role of each element."""
+    sums = partial_sums(read)
+    check_sums(read, sums)
+    return sums, *with_shifts(read, *roles(read.columns, read.rows, sums))
 
 
 def program_of(plan: Plan) -> Program:

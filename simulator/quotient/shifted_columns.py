@@ -6,6 +6,7 @@ for a hop from each to the next, all further columns go on so (theory/engines.md
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -46,7 +47,7 @@ MORE: Final = 4
 NOT_SHIFTED: Final = "columns do not do the same a hop later"
 
 
-class UnsolvedColumns(NotCovered):
+class UnsolvedColumns(Exception):  # noqa: N818 - an outcome
     """The fast engine finds no times of some columns: it is not asked for those of the grid."""
 
 
@@ -57,25 +58,18 @@ def shifted_cycles(program: Program, profile: Profile, least: int | None = None)
     takes at least, by which the effort is chosen; None for any effort. Raises UnsolvedColumns where
     the times of some columns are not found.
     """
-    try:
+    with suppress(NotCovered):
         return cycles_by_shift(program, profile, least)
-    except UnsolvedColumns:
-        raise
-    except NotCovered:
-        pass
-    try:
+    with suppress(NotCovered, ValueError):
         return cycles_by_shift(transposed(program), profile, least)
-    except UnsolvedColumns:
-        raise
-    except (NotCovered, ValueError):
-        return None
+    return None
 
 
 def cycles_by_shift(program: Program, profile: Profile, least: int | None = None) -> int:
     """Return the exact cycles of a program whose columns do the same, each a hop later.
 
     They are those of `Machine.run` on any data. least: as of `shifted_cycles`. Raises NotCovered,
-    with the reason, if they do not follow.
+    with the reason, if they do not follow; UnsolvedColumns as `shifted_cycles`.
     """
     attempts = [count for count in ATTEMPTS if count * LARGEST_SHARE <= program.width]
     if not attempts:
@@ -111,7 +105,7 @@ class SolvedColumns:
     def of(
         streams: PassingStreams, count: int, profile: Profile, least: int | None = None
     ) -> SolvedColumns:
-        """Solve so many columns. Raises NotCovered where the fast engine has no certificate."""
+        """Solve so many columns. Raises NotCovered, or UnsolvedColumns without a certificate."""
         try:
             machine = Machine(streams.narrow(np.arange(count)), profile)
         except ProgramError as error:

@@ -154,12 +154,11 @@ class RouterMap:
         base = np.full(tx.size, -1, dtype=np.int64)
         base[places] = self._add(places, color.id)
         routers = ColorRouters(rx, tx, swap, np.tile(base, (5, 1)), [(base[places], places)])
-        steered = [r for r in routes if self._is_steered(r)]
+        steered = [piece for route in routes for piece in self._steered_pieces(route)]
         if steered:
             handlers = teardown_tasks(self._layouts, self.places_of, tx.size, routes)
-            for piece in (piece for route in steered for piece in self._pieces(route)):
-                if self._is_steered(piece.configurations[0]) or len(piece.configurations) > 1:
-                    self._steer(color.id, routers, piece, handlers[piece.elements])
+            for piece in steered:
+                self._steer(color.id, routers, piece, handlers[piece.elements])
         return routers
 
     def _ports(self, routes: Sequence[Route]) -> tuple[Bits, Bits, Bits]:
@@ -193,9 +192,12 @@ class RouterMap:
                 f"route of color {route.color} in {area}: element {place} has two routes for it"
             )
 
-    def _is_steered(self, route: Route) -> bool:
-        chooses = route.switch or route.filter or route.teardown
-        return bool(chooses) or route.color in self._changed | self._commanded
+    def _steered_pieces(self, route: Route) -> list[RoutePiece]:
+        """Return the pieces of a route whose routers choose among their ports, or are changed."""
+        chooses = route.switch or route.filter or route.teardown or route.color in self._commanded
+        if not chooses and route.color not in self._changed:
+            return []
+        return [p for p in self._pieces(route) if chooses or len(p.configurations) > 1]
 
     def _steer(self, color: int, routers: ColorRouters, piece: RoutePiece, handlers: Ids) -> None:
         """Add the further buffers of routers that choose, and their rows.

@@ -5,6 +5,8 @@ It has a fixed duration, so a whole nest of such loops is one number of cycles.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.table_blocks import CodeLayout
 from tilewright.simulator.fast.walk.memory_in_use import MemoryInUse
@@ -34,7 +36,7 @@ from tilewright.simulator.fast.walk.walked_maps import (
 )
 
 
-class MemoryWalk:
+class MemoryWalk(ABC):
     """Count the cycles of a main thread's work on memory, and how often each operation runs.
 
     `events`: what happened so far; `runs`, `dispatches`, `worked`, `stalled`: four counts of each
@@ -66,9 +68,9 @@ class MemoryWalk:
         self.registers = RegisterWork(store)
         self.memory = MemoryInUse(store, self.state)
 
+    @abstractmethod
     def _fabric(self, op: int, words: TouchedWords) -> None:
         """Note an operation with queues; op: address, words: of memory that it touches."""
-        raise NotImplementedError
 
     def _cycles(self, cycles: int) -> None:
         """Add cycles for which the main thread is busy."""
