@@ -56,7 +56,11 @@ def _is_zero(node: ast.expr, zeros: frozenset[str]) -> bool:
 
 
 def padded(einsum: Einsum, bounds: Mapping[str, int]) -> Einsum:
-    """Return an Einsum with larger bounds of its rank variables; itself if they are the same."""
-    if all(bounds[name] == bound for name, bound in einsum.bounds.items()):
+    """Return an Einsum as elements compute it, with larger bounds of its rank variables.
+
+    The engines of the elements compute a copy operation as they do its formula.
+    """
+    if not einsum.is_copy and all(bounds[name] == size for name, size in einsum.bounds.items()):
         return einsum
-    return replace(einsum, bounds={name: bounds[name] for name in einsum.bounds})
+    sizes = {name: bounds[name] for name in einsum.bounds}
+    return replace(einsum, bounds=sizes, is_copy=False)

@@ -82,13 +82,14 @@ class SpaceTime:
     """A mapping of one Einsum on a grid of elements, as loops in space and time.
 
     `workload_einsum`: the Einsum; `einsum`: the same with the sizes that the elements have
-    together, padding included. `space`: loops over elements, outermost first; `time`: loops that
-    each element runs, outermost first, those of one turn left out. `tensors`: how each tensor is
-    held. `kernel`: number of loops in time above all Storages of the elements' memory; those below
-    are the work on one tile. `scalar`: the input whose values an engine takes one at a time from
-    its register, None if there is none; `scalar_depth`: loops in time above that register.
-    `reduction`: how partial sums are added over the elements. `staying`: tensors of other Einsums,
-    too, that stay in the elements' memories between them.
+    together, padding included, and computed by their engines even if it is a copy operation.
+    `space`: loops over elements, outermost first; `time`: loops that each element runs, outermost
+    first, those of one turn left out. `tensors`: how each tensor is held. `kernel`: number of loops
+    in time above all Storages of the elements' memory; those below are the work on one tile.
+    `scalar`: the input whose values an engine takes one at a time from its register, None if there
+    is none; `scalar_depth`: loops in time above that register. `reduction`: how partial sums are
+    added over the elements. `staying`: tensors of other Einsums, too, that stay in the elements'
+    memories between them.
     """
 
     flat: FlatArch = field(repr=False)

@@ -152,6 +152,18 @@ class TensorAccess:
         """
         return prod(form.point_extent for _, form in self.projection)
 
+    def array_shape(self, bounds: Mapping[str, int]) -> tuple[int, ...]:
+        """Return by rank the positions from 0 to the last one used, as an array of values has them.
+
+        `bounds`: values of each rank variable. Behind the values of a padded rank are zeros, which
+        no array has.
+        """
+        sizes = dict(self.padded)
+        return tuple(
+            sizes[rank] if rank in sizes else max(1, 1 + form.ends(bounds)[1])
+            for rank, form in self.projection
+        )
+
     def tile_size(self, tile: Mapping[str, int]) -> int:
         """Return how many values of the tensor a tile of the iteration space touches.
 

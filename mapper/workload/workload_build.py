@@ -68,7 +68,7 @@ def build_workload(document: Document, variables: Mapping[str, object]) -> Workl
     check_agreement(drafts)
     limits.check_used(drafts)
     names = Names(document, spec, _renames(document), drafts, all_variables)
-    finished = [_finish(draft, names) for draft in drafts]
+    finished = _in_one_order([_finish(draft, names) for draft in drafts])
     for draft, (einsum, _) in zip(drafts, finished, strict=True):
         _check_size(einsum, draft.where)
     return Workload(
@@ -77,6 +77,24 @@ def build_workload(document: Document, variables: Mapping[str, object]) -> Workl
         document.file,
         tuple(index for draft in drafts for index in draft.outside),
     )
+
+
+def _in_one_order(finished: list[tuple[Einsum, Scope]]) -> list[tuple[Einsum, Scope]]:
+    """Return the Einsums with the ranks of each tensor in the order in which they stand first.
+
+    An index is found by the name of its rank, so that the order says nothing; but arrays have one.
+    """
+    order: dict[str, tuple[str, ...]] = {}
+    for number, (einsum, scope) in enumerate(finished):
+        accesses = list(einsum.accesses)
+        for place, access in enumerate(accesses):
+            forms = dict(access.projection)
+            ranks = order.setdefault(access.values_of, tuple(forms))
+            if ranks != tuple(forms):
+                accesses[place] = replace(access, projection=tuple((r, forms[r]) for r in ranks))
+        if tuple(accesses) != einsum.accesses:
+            finished[number] = replace(einsum, accesses=tuple(accesses)), scope
+    return finished
 
 
 def _check_size(einsum: Einsum, where: Where) -> None:

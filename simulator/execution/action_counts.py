@@ -59,7 +59,7 @@ def count_actions(plan: Plan, counters: Counts) -> dict[str, int]:
     counts[f"{name}/{fabric}/None/hop"] = counters.wavelet_hops
     # the turns of a kernel's map are points, unless each is an operation
     points = 0 if plan.kernel.walks else counters.maps
-    computed = 0 if read.einsum.is_copy else points + counters.labelled.get(COMPUTE, 0)
+    computed = points + counters.labelled.get(COMPUTE, 0)
     counts[f"{name}/{grid.compute.name}/None/compute"] = computed
     added = counters.labelled.get(f"add {read.output.name}", 0)
     counts[f"{name}/{grid.compute.name}/None/add"] = added

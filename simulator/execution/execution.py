@@ -214,7 +214,7 @@ class _WorkloadRun:
 
     def _inputs(self, einsum: Einsum) -> dict[str, AnyArray]:
         """Return the inputs of an Einsum that were given, drawn or computed before."""
-        tensors = {access.tensor for access in einsum.inputs}
+        tensors = {access.values_of for access in einsum.inputs}
         values = {tensor: self.given[tensor] for tensor in tensors & set(self.given)}
         for tensor in tensors & self.computed:
             values[tensor] = with_zeros(self.values[tensor], operand_shape(einsum, tensor))
@@ -270,7 +270,7 @@ def _reads(
 def _check_known(given: Dict[str, AnyArray], workload: Workload) -> None:
     """Raise TilewrightError for operands that the workload does not have, or computes itself."""
     computed = {access.tensor for einsum in workload.einsums for access in einsum.outputs}
-    tensors = {name for einsum in workload.einsums for name in einsum.tensors}
+    tensors = {access.values_of for einsum in workload.einsums for access in einsum.accesses}
     for name in given:
         if name not in tensors:
             raise TilewrightError(

@@ -34,7 +34,7 @@ def random_operands(einsum: Einsum, seed: int, given: Collection[str] = ()) -> d
     Floats are standard normal (in large tensors quantiles of it), integers from -8 to 8. The shape
     of an array is that of the tensor's ranks. The same seed and name give the same values.
     """
-    tensors = dict.fromkeys(access.tensor for access in einsum.inputs)
+    tensors = dict.fromkeys(access.values_of for access in einsum.inputs)
     return {
         tensor: _drawn(einsum, tensor, seed, operand_shape(einsum, tensor))
         for tensor in tensors
@@ -86,8 +86,8 @@ def _readers(workload: Workload, given: Collection[str]) -> dict[str, list[Einsu
     readers: dict[str, list[Einsum]] = {}
     for einsum in workload.einsums:
         for access in einsum.inputs:
-            if access.tensor not in computed | set(given):
-                readers.setdefault(access.tensor, []).append(einsum)
+            if access.values_of not in computed | set(given):
+                readers.setdefault(access.values_of, []).append(einsum)
     return readers
 
 
@@ -101,7 +101,7 @@ def _weights(workload: Workload, drawn: Collection[str]) -> dict[str, float]:
     """
     weights: dict[str, float] = {}
     for einsum in workload.einsums if len(workload.einsums) > 1 else ():
-        inputs = [access.tensor for access in einsum.inputs if access.tensor in drawn]
+        inputs = [access.values_of for access in einsum.inputs if access.values_of in drawn]
         written = einsum.outputs[0].rank_variables
         summed = prod(size for name, size in einsum.bounds.items() if name not in written)
         adds_products = einsum.formula is None and einsum.combine == "*"
@@ -131,12 +131,8 @@ def operand_shape(einsum: Einsum, tensor: str) -> tuple[int, ...]:
     Positions count from 0 to the last one used. A rank with padding has only the positions of its
     values, since an index behind them reads zeros.
     """
-    access = einsum.access(tensor)
-    sizes = dict(access.padded)
-    return tuple(
-        sizes[rank] if rank in sizes else max(1, 1 + form.ends(einsum.bounds)[1])
-        for rank, form in access.projection
-    )
+    shapes = [a.array_shape(einsum.bounds) for a in einsum.inputs if a.values_of == tensor]
+    return tuple(map(max, *shapes, shapes[0]))
 
 
 def with_zeros(values: AnyArray, shape: tuple[int, ...]) -> AnyArray:

@@ -98,10 +98,10 @@ def execute_pipeline(
     profile = settings.profile(reads[0].grid)
     plan = pipeline_plan(group, reads, profile.sram_reserved_bytes, ready.kept)
     given = {
-        tensor.name: checked_operand(read, tensor.name, tensors[tensor.name])
+        name: checked_operand(read, name, tensors[name])
         for read in reads
-        for tensor in read.inputs
-        if tensor.name not in plan.passed
+        for name in dict.fromkeys(access.values_of for access in read.einsum.inputs)
+        if name not in plan.passed
     }
     memory, edges = _inputs(plan, given)
     options = settings.options(reads[0])
@@ -202,7 +202,7 @@ def _compared(
     worst = 0.0
     for part in plan.plans:
         einsum, name = part.read.workload_einsum, part.read.output.name
-        names = {access.tensor for access in einsum.inputs}
+        names = {access.values_of for access in einsum.inputs}
         data = EinsumData(
             einsum,
             {n: v for n, v in values.items() if n in names},

@@ -52,7 +52,9 @@ def stream_inputs(plan: Plan, operands: Mapping[str, Values]) -> dict[str, Value
     `operands`: whole input tensors by name, in the shape of their ranks.
     """
     return {
-        input_port(stream.tensor.name): _stream(plan, stream, operands[stream.tensor.name])
+        input_port(stream.tensor.name): _stream(
+            plan, stream, _read_values(plan, stream.tensor, operands)
+        )
         for stream in plan.streams
     }
 
@@ -65,10 +67,23 @@ def resident_tiles(
     `operands`: whole input tensors by name, in the shape of their ranks; but for those to `leave`.
     """
     return {
-        tensor.name: _held(plan, tensor, operands[tensor.name])
+        tensor.name: _held(plan, tensor, _read_values(plan, tensor, operands))
         for tensor in plan.read.inputs
         if tensor.resident and tensor.name not in leave
     }
+
+
+def _read_values(plan: Plan, tensor: HeldTensor, operands: Mapping[str, Values]) -> Values:
+    """Return the values of an input, cut to what this access of the Einsum reads.
+
+    Another access of the same tensor may read more, but behind the last value of a padded rank
+    variable are zeros. operands: whole input tensors by name.
+    """
+    access, einsum = tensor.access, plan.read.workload_einsum
+    values = operands[access.values_of]
+    if sum(other.values_of == access.values_of for other in einsum.inputs) == 1:
+        return values
+    return values[tuple(map(slice, access.array_shape(einsum.bounds)))]
 
 
 def _held(plan: Plan, tensor: HeldTensor, values: Values) -> GatheredTiles:

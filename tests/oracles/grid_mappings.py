@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -79,6 +79,21 @@ FORMS: dict[str, str] = {
     "largest in windows": "Z[c, p] = max(A[c, 2*p + r])",
 }
 """Name and Einsum; the ranks of a variable v are as long as SIZES says."""
+REPEATED: dict[str, str] = {
+    "product with itself": "Z[m, n] = A[m, k] * A[M: n, k]",
+    "outer product with itself": "Z[m, n] = A[m] * A[M: n]",
+    "distances among rows": "Z[m, n] = sum(square(A[m, k] - A[M: n, k]))",
+    "sum of neighbours": "Z[p] = A[P: p] + A[P: p + 1]",
+    "second difference": "Z[p] = A[P: p] - 2 * A[P: p + 1] + A[P: p + 2]",
+    "larger neighbour": "Z[p] = max(A[P: p], A[P: p + 1])",
+    "weighted neighbours": "Z[p] = A[P: p] * B[p] + A[P: p + 1]",
+    "sum with its transpose": "Z[m, n] = A[M: m, N: n] + A[M: n, N: m]",
+    "transpose in another order of ranks": "Z[m, n] = A[M: m, N: n] - A[N: m, M: n]",
+    "autocorrelation": "Z[r] = A[P: p] * A[P: p + r]",
+    "weights read twice": "Z[m, k] = A[k] * B[M: m, k] * B[M: m + 1, k]",
+    "sampled twice": "Z[p] = A[P: 2*p] * A[P: 3*p + 1]",
+}
+"""Einsums that read a tensor with different indices."""
 SIZES = {"m": 8, "k": 12, "n": 6, "b": 4, "l": 4, "p": 8, "q": 6, "r": 3, "s": 2, "c": 4, "u": 1}
 RESIDENT_GEMV = """
 workload:
@@ -113,7 +128,7 @@ def typed_workload(form: str, inputs: str, output: str) -> Workload:
 
 def workload_text(form: str, bits: int = 32) -> str:
     """The file of a form's workload."""
-    text = _with_ranks(FORMS[form])
+    text = REPEATED.get(form) or _with_ranks(FORMS[form])
     indices = "".join(re.findall(r"\[([^]]*)\]", text))
     variables = sorted({letter for letter in indices if letter in SIZES})
     spaces = "\n".join(f"    {name}: 0 <= {name} < {SIZES[name]}" for name in variables)
@@ -170,10 +185,12 @@ def grid_arch(form: str, bits: int, columns: int, rows: int) -> FlatArch:
     return flatten(arch, workload.scope(workload.einsums[0].name))[0]
 
 
-def random_space_time(seed: int, columns: int = 4, rows: int = 4) -> tuple[str, SpaceTime]:
+def random_space_time(
+    seed: int, columns: int = 4, rows: int = 4, forms: Iterable[str] = FORMS
+) -> tuple[str, SpaceTime]:
     """A random form with a random mapping; raises InfeasibleMapping if that is not on the grid."""
     rng = random.Random(seed)
-    form = rng.choice(list(FORMS))
+    form = rng.choice(list(forms))
     bits = rng.choice([32, 32, 32, 16])
     einsum = einsum_workload(form, bits).einsums[0]
     flat = grid_arch(form, bits, columns, rows)

@@ -15,16 +15,6 @@ def check_einsum(einsum: Einsum) -> None:
     """Raise InfeasibleMapping for an Einsum that elements do not compute, whatever its mapping."""
     if len(einsum.outputs) != 1 or not einsum.inputs:
         raise refusal(f"{einsum.name} has not exactly one output and an input", "one output")
-    tensors = [access.values_of for access in einsum.accesses]
-    for access in einsum.accesses:
-        if tensors.count(access.values_of) > 1:
-            ranks = ", ".join(rank.lower() for rank, _ in access.projection)
-            name = access.values_of
-            raise refusal(
-                f"{einsum.name} reads {name} with different indices",
-                f'an Einsum "{name}_again[{ranks}] = {name}[{ranks}]" before it, and {name}_again '
-                "the second time (one for each further read)",
-            )
     number_types(einsum)
 
 

@@ -48,7 +48,8 @@ def space_time(
     `flat`: path of components with one grid of elements. `staying`: tensors that one Einsum leaves
     in the elements' memories for another; `passed`: those of them that it leaves tile by tile, in a
     pipeline. Raises InfeasibleMapping with the reason, and what to write instead, for a mapping
-    that no program of the elements can follow; nothing is said of the size of memories.
+    that no program of the elements can follow; nothing is said of the size of memories. The engines
+    of the elements compute a copy operation as they do its formula.
     """
     grid = grid_of(flat)
     check_einsum(einsum)

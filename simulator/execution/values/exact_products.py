@@ -53,9 +53,10 @@ def _blocks(einsum: Einsum, operands: Mapping[str, AnyArray]) -> Iterator[Mappin
     The output has this rank, too. Small operands, or those that cannot be cut so, are one part.
     """
     largest = _largest(einsum, operands)
-    size, names = operands[largest.tensor].size, _names(largest)
+    size, names = operands[largest.values_of].size, _names(largest)
     output = _names(einsum.outputs[0])
     is_plain = len(set(output)) == len(output) and names and names[0] in output
+    is_plain = is_plain and len(operands) == len(einsum.inputs)  # no tensor is read twice
     if size < MANY_VALUES or not is_plain or names.count(names[0]) > 1:
         yield operands
         return
@@ -72,7 +73,7 @@ def _blocks(einsum: Einsum, operands: Mapping[str, AnyArray]) -> Iterator[Mappin
 
 
 def _largest(einsum: Einsum, operands: Mapping[str, AnyArray]) -> TensorAccess:
-    return max(einsum.inputs, key=lambda access: operands[access.tensor].size)
+    return max(einsum.inputs, key=lambda access: operands[access.values_of].size)
 
 
 def _names(access: TensorAccess) -> list[str]:
@@ -92,10 +93,9 @@ def _by_einsum(einsum: Einsum, values: Mapping[str, Floats]) -> Floats:
         return joined_values(einsum, _product(read_values(einsum, values)))
     formula = ",".join(spell[name] for name in inputs) + "->" + output
     arrays = [
-        values[name][tuple(slice(einsum.bounds[f.terms[0][0]]) for _, f in
-                           einsum.access(name).projection)]
-        for name in inputs
-    ]  # fmt: skip
+        values[access.values_of][tuple(slice(einsum.bounds[name]) for name in _names(access))]
+        for access in einsum.inputs
+    ]
     return np.asarray(np.einsum(formula, *arrays, optimize=len(inputs) > 1))
 
 

@@ -14,12 +14,8 @@ from tilewright.simulator.instructions.control_flow import If, Loop
 from tilewright.simulator.instructions.element_map import Map
 from tilewright.simulator.isa.dsd import Dsd, Fabin, Fabout, Mem1d, Mem4d, Operand, Ref, Register
 from tilewright.simulator.lowering.element_program import AFTER, BEFORE, FIRST, TURN
-from tilewright.simulator.lowering.kernel import COMPUTE
 from tilewright.simulator.program.instruction import DsdOperation, Instruction, LoadRegister
 from tilewright.simulator.program.program import ElementCode, Queue, Task
-
-COPY = "copy"
-"""Label of the operations of a copy, whose points are not computed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +24,13 @@ class CodePart:
 
     `einsum`: its name; `number`: its place, from 0 on, by which the registers that it names are
     moved; `code`: with the tasks of `write_turn`; `colors`: by color of the Einsum,
-    the color of the pipeline. `is_copy`: whether its operations compute no points.
+    the color of the pipeline.
     """
 
     einsum: str
     number: int
     code: ElementCode
     colors: Mapping[str, str]
-    is_copy: bool
 
     def body(self, task: str) -> tuple[Instruction, ...]:
         """Return the instructions of one of the tasks, with the names of descriptors changed."""
@@ -50,8 +45,7 @@ class CodePart:
         match step:
             case DsdOperation():
                 dest, sources = self._operand(step.dest), tuple(map(self._operand, step.sources))
-                label = COPY if self.is_copy and step.label == COMPUTE else step.label
-                return replace(step, dest=dest, sources=sources, label=label)
+                return replace(step, dest=dest, sources=sources)
             case LoadRegister():
                 return replace(step, dsd=self.name(step.dsd), register=self._own(step.register))
             case Loop():

@@ -101,7 +101,7 @@ class PipelinePlan:
         einsum = plan.read.einsum
         colors = self.colors.of(einsum.name)
         codes = (self._part(plan, role) for role in plan.roles)
-        return [CodePart(einsum.name, number, code, colors, einsum.is_copy) for code in codes]
+        return [CodePart(einsum.name, number, code, colors) for code in codes]
 
     def _part(self, plan: Plan, role: Role) -> ElementCode:
         code = CodeBuilder(role.name)

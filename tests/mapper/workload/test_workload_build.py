@@ -10,6 +10,7 @@ from tilewright.arch.errors import TilewrightError
 from tilewright.mapper.workload.errors import WorkloadError
 from tilewright.mapper.workload.workload import Workload
 from tilewright.mapper.workload.workload_loading import load_workload
+from tilewright.mapper.workload.workload_print import dump_workload
 
 
 def load(einsums: str, sizes: str = "M: 4, N: 8, K: 6", more: str = "") -> Workload:
@@ -82,3 +83,20 @@ def test_a_window_without_weights_is_bounded_by_the_rank_of_its_name() -> None:
 def test_a_variable_with_an_index_of_its_own_keeps_its_bound() -> None:
     (einsum,) = load('"Z[M: p] = B[M: p]"', sizes="M: 16, P: 8").einsums
     assert einsum.bounds == {"p": 16}
+
+
+def test_ranks_of_a_tensor_have_one_order() -> None:
+    """That of the access that stands first, in all Einsums and in further reads of one Einsum."""
+    einsums = """
+    "H[m, n] = A[m, n]"
+    "Z[m] = H[N: n, M: m] * A[N: n, M: m]"
+    "Y[m, n] = B[m, n] - B[N: m, M: n]"
+    """
+    workload = load(einsums, "M: 6, N: 6")
+    for einsum in workload.einsums:
+        for access in einsum.accesses:
+            ranks = tuple(rank for rank, _ in access.projection)
+            assert ranks == (("M",) if access.tensor == "Z" else ("M", "N"))
+    last = workload.einsum("Y").access("B.2").projection
+    assert [form.terms for _, form in last] == [(("n", 1),), (("m", 1),)]
+    assert load_workload(dump_workload(workload)).einsums == workload.einsums
