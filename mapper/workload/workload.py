@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from tilewright.arch.components.components import Scope
@@ -96,3 +96,20 @@ class Workload:
     def operations(self) -> int:
         """Number of operations of all Einsums with all their instances; copy Einsums have none."""
         return sum(e.operations * e.n_instances for e in self.einsums if not e.is_copy)
+
+
+def in_one_order(einsums: Iterable[Einsum]) -> Iterator[Einsum]:
+    """Yield Einsums with the ranks of each tensor in the order in which they stand first.
+
+    An index is found by the name of its rank, so that its place says nothing; but arrays have one.
+    """
+    order: dict[str, tuple[str, ...]] = {}
+    for einsum in einsums:
+        accesses = list(einsum.accesses)
+        for place, access in enumerate(accesses):
+            forms = dict(access.projection)
+            ranks = order.setdefault(access.values_of, tuple(forms))
+            if ranks != tuple(forms):
+                accesses[place] = replace(access, projection=tuple((r, forms[r]) for r in ranks))
+        is_ordered = tuple(accesses) == einsum.accesses
+        yield einsum if is_ordered else replace(einsum, accesses=tuple(accesses))

@@ -23,7 +23,7 @@ from tilewright.mapper.workload.notation import (
     rank_of_variable,
 )
 from tilewright.mapper.workload.variable_ranges import Limit, limits_of_rank, parse_limits, ranges
-from tilewright.mapper.workload.workload import Workload
+from tilewright.mapper.workload.workload import Workload, in_one_order
 from tilewright.mapper.workload.workload_check import (
     EinsumDraft,
     check_agreement,
@@ -68,33 +68,15 @@ def build_workload(document: Document, variables: Mapping[str, object]) -> Workl
     check_agreement(drafts)
     limits.check_used(drafts)
     names = Names(document, spec, _renames(document), drafts, all_variables)
-    finished = _in_one_order([_finish(draft, names) for draft in drafts])
+    finished = [_finish(draft, names) for draft in drafts]
     for draft, (einsum, _) in zip(drafts, finished, strict=True):
         _check_size(einsum, draft.where)
     return Workload(
-        tuple(einsum for einsum, _ in finished),
+        tuple(in_one_order([einsum for einsum, _ in finished])),
         {scope.einsum: scope for _, scope in finished},
         document.file,
         tuple(index for draft in drafts for index in draft.outside),
     )
-
-
-def _in_one_order(finished: list[tuple[Einsum, Scope]]) -> list[tuple[Einsum, Scope]]:
-    """Return the Einsums with the ranks of each tensor in the order in which they stand first.
-
-    An index is found by the name of its rank, so that the order says nothing; but arrays have one.
-    """
-    order: dict[str, tuple[str, ...]] = {}
-    for number, (einsum, scope) in enumerate(finished):
-        accesses = list(einsum.accesses)
-        for place, access in enumerate(accesses):
-            forms = dict(access.projection)
-            ranks = order.setdefault(access.values_of, tuple(forms))
-            if ranks != tuple(forms):
-                accesses[place] = replace(access, projection=tuple((r, forms[r]) for r in ranks))
-        if tuple(accesses) != einsum.accesses:
-            finished[number] = replace(einsum, accesses=tuple(accesses)), scope
-    return finished
 
 
 def _check_size(einsum: Einsum, where: Where) -> None:

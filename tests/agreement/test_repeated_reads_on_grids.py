@@ -9,7 +9,6 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from explore import at_night
 from grid_mappings import (
     HARDWARE,
     REPEATED,
@@ -39,10 +38,9 @@ def names_a_resource(error: InfeasibleMapping) -> None:
     assert any(words in error.what for words in RESOURCES), error
 
 
-@pytest.mark.parametrize("part", [0, *at_night(1, 2, 3)])
-def test_random_mappings_run_and_no_bound_is_above_the_cycles(part: int) -> None:
+def test_random_mappings_run_and_no_bound_is_above_the_cycles() -> None:
     executed = Counter[str]()
-    for seed in range(120 * part, 120 * (part + 1)):
+    for seed in range(160):
         try:
             form, read = random_space_time(seed, forms=REPEATED)
         except InfeasibleMapping:
