@@ -251,7 +251,8 @@ CONTROL_IS_DATA, CONTROL_ENDS, CONTROL_ACTIVATES, CONTROL_UNBLOCKS = range(4)
 ENDLESS: Final = 0x7FFF  # extent of an operation that does not end by itself
 EMPTY: Final = 1 << 16  # length of an operand without elements; 0 is no length of its own
 
-TYPE_F32, TYPE_F16, TYPE_INT16, TYPE_INT32 = range(4)
+TYPE_F32, TYPE_INT16, TYPE_INT32, TYPE_F16, TYPE_PAIR_INT16, TYPE_PAIR_F16 = range(6)
+# PAIR: two values of 16 bits in a word of 32, the first one in the lower half
 NO_ACTION, ACTIVATE, UNBLOCK = range(3)
 MAX_TASKS: Final = 62
 """Tasks of an element: bits of a column."""

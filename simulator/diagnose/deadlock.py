@@ -234,6 +234,8 @@ def _progress(final: FinalState, element: int, thread: int) -> str:
         return f"{who}, endless"
     extent = int(final.store[thread + at.T_EXTENT if is_special else op + at.O_EXTENT])
     remaining = int(final.store[thread + at.T_LEFT])
+    if final.store[op + at.O_TYPE] in (at.TYPE_PAIR_F16, at.TYPE_PAIR_INT16):
+        extent, remaining = 2 * extent, 2 * remaining
     return f"{who}, {extent - remaining} of {extent} done"
 
 

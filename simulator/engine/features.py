@@ -73,7 +73,7 @@ def _steers(store: at.Table, parts: StoreLayout) -> bool:
 def _other_values(operation: at.Table) -> npt.NDArray[np.bool_]:
     """Return which operations are not plain."""
     arithmetic, kind = operation[:, at.O_ARITHMETIC], operation[:, at.O_TYPE]
-    summed = ((arithmetic == ADD) | (arithmetic == SUB)) & (kind != at.TYPE_F16)
+    summed = ((arithmetic == ADD) | (arithmetic == SUB)) & (kind < at.TYPE_F16)
     plain = (arithmetic == MOVE) | summed | ((kind == at.TYPE_F32) & (arithmetic <= MAX))
     other: npt.NDArray[np.bool_] = ~plain
     return other

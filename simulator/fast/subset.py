@@ -40,7 +40,8 @@ from tilewright.simulator.isa.dsd import (
     Ref,
     Register,
 )
-from tilewright.simulator.program.code_parts import all_instructions
+from tilewright.simulator.isa.resolving import resolve
+from tilewright.simulator.program.code_parts import all_instructions, all_loads, all_operations
 from tilewright.simulator.program.instruction import DsdOperation, Instruction, LoadRegister
 from tilewright.simulator.program.program import (
     ElementCode,
@@ -85,8 +86,8 @@ KNOWN: Final[dict[type[Any], frozenset[str]]] = {
         (Immediate, "value"),
         (Mem1d, "name buffer extent stride offset"),
         (Mem4d, "name buffer extents strides offset"),
-        (Fabin, "name queue extent"),
-        (Fabout, "name queue extent"),
+        (Fabin, "name queue extent simd"),
+        (Fabout, "name queue extent simd"),
         (Route, "color area rx tx filter"),
         (CounterFilter, "limit most start"),
         (EdgeInput, "name side first positions color dtype count interval start"),
@@ -167,8 +168,23 @@ def _check_code(code: ElementCode) -> None:
         _check_known(named)
     for _, instruction in all_instructions(code):
         _check_instruction(instruction)
+    _check_simd(code)
     for queue in (*code.input_queues, *code.output_queues):
         _check_known(queue)
+
+
+def _check_simd(code: ElementCode) -> None:
+    """Check that queues with a SIMD mode are in operations that take pairs of values for one."""
+    simd = {d.name for d in code.dsds if isinstance(d, Fabin | Fabout) and d.simd}
+    if not simd:
+        return
+    for load in all_loads(code):
+        if load.dsd in simd:
+            raise NotCovered(f"a register with {load.dsd}, which has a SIMD mode")
+    for task, op in all_operations(code):
+        resolved = resolve(code, task.name, op)
+        if not resolved.is_packed and any(o.dsd and o.dsd.name in simd for o in resolved.operands):
+            raise NotCovered(f"a SIMD mode of @{op.operation} that is not one of pairs")
 
 
 def _check_instruction(instruction: Instruction) -> None:

@@ -5,7 +5,7 @@ The checks ask for errors, the encoder of a code asks for the rows of the engine
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tilewright.simulator.isa.dsd import (
     ENDLESS,
@@ -72,6 +72,26 @@ class ResolvedOperand:
         if isinstance(dsd, Mem1d | Mem4d):
             return dsd.wavelet_index_offset
         return dsd is not None or self.register is not None or self.is_counter
+
+    @property
+    def has_whole_pairs(self) -> bool:
+        """Whether its 16-bit values go two by two: in wavelets, or in 32-bit words of memory.
+
+        So for a plain queue in the mode simd_32, and for a vector of stride 1 in memory that begins
+        at an even address, whatever its counters hold.
+        """
+        dsd = self.dsd
+        if isinstance(dsd, Fabin):
+            plain = not dsd.control_transform and dsd.extent != ENDLESS
+            return plain and dsd.simd == "simd_32"
+        if isinstance(dsd, Fabout):
+            plain = replace(dsd, simd="").is_plain and dsd.extent != ENDLESS
+            return plain and dsd.simd == "simd_32"
+        if not isinstance(dsd, Mem1d) or self.buffer is None or self.is_special:
+            return False
+        first = self.buffer.address + self.base + self.offset.constant
+        steps = (factor for _, factor in self.offset.terms)
+        return dsd.stride == 1 and first % 2 == 0 and all(step % 2 == 0 for step in steps)
 
     @property
     def is_changed(self) -> bool:
@@ -184,11 +204,27 @@ class ResolvedOperation:
         So for maps, add with carry, dropping of wavelets, an index, a result counter, an action on
         control wavelets, or any operand that needs that path.
         """
-        source = self.source
         if self.operation is MAP or self.operation.arithmetic in (ADD_CARRY, DROP):
             return True
+        return self._is_chosen or (any(o.is_special for o in self.operands) and not self.is_packed)
+
+    @property
+    def _is_chosen(self) -> bool:
+        """Whether it has an index, a counter for its result, or acts on control wavelets."""
+        source = self.source
         chosen = source.on_control is not None or source.index is not None
-        return chosen or source.result is not None or any(o.is_special for o in self.operands)
+        return chosen or source.result is not None
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether the engine takes the two values of each wavelet for one of 32 bits.
+
+        So for an operation on queues in the mode simd_32 whose vectors in memory are pairs, too. It
+        is the general path's way of a wavelet at a time, without its detours.
+        """
+        if self._is_chosen or self.extent < 1 or self.operation.arithmetic in (ADD_CARRY, DROP):
+            return False
+        return self.is_fabric and all(operand.has_whole_pairs for operand in self.operands)
 
     @property
     def operands(self) -> tuple[ResolvedOperand, ...]:

@@ -40,13 +40,14 @@ class ActionSums:
         self.write_words += values * DTYPES[buffer.dtype]
 
     def add(self, resolved: ResolvedOperation, elements: int) -> None:
-        """Count an operation that processed `elements` values in all its runs.
+        """Count an operation that processed `elements` values, or packed pairs, in all its runs.
 
         It adds to the actions of its kind, to its label, and, unless it is special, to the accesses
         of memory.
         """
         if resolved.operation.counts_as == "map" and resolved.dest.letter == "v":
             return  # a further row of the same map, or one without an output
+        elements *= 1 + resolved.is_packed
         self.actions[resolved.operation.counts_as] += elements
         label = resolved.source.label
         if label:

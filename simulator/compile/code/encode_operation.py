@@ -39,6 +39,7 @@ TYPES: Final = {
     "i32": at.TYPE_INT32,
     "u32": at.TYPE_INT32,
 }
+PAIRS: Final = {at.TYPE_F16: at.TYPE_PAIR_F16, at.TYPE_INT16: at.TYPE_PAIR_INT16}
 Row = list[int]
 MOST: Final = 1 << 30
 """Greatest numerator and denominator of a rate: times the elements it fits the engine's words."""
@@ -96,23 +97,27 @@ def _operation_row(
     row[at.O_FABRIC] = int(resolved.is_fabric)
     row[at.O_LOAD] = load_cycles(resolved, profile)
     row[at.O_DEPENDENT] = load_stalls(resolved, profile)
-    free = free_cycles(timed, profile)
+    together = 1 + resolved.is_packed
+    free = together * free_cycles(timed, profile)
     row[at.O_GROUP], rate = group_pace(timed, profile)
-    rate, bank_rate = bank_cycles(timed, profile, row[at.O_GROUP], rate)
-    together = lcm(rate.denominator, bank_rate.denominator, free.denominator)
-    if max(Fraction(together), rate * together, bank_rate * together) > MOST:
+    rate, bank_rate = bank_cycles(timed, profile, row[at.O_GROUP], together * rate)
+    denominator = lcm(rate.denominator, bank_rate.denominator, free.denominator)
+    if max(Fraction(denominator), rate * denominator, bank_rate * denominator) > MOST:
         raise ProgramError(
             f"{place()}: {profile.name} gives it cycles per element that are too large, or too "
             "fine a fraction",
             value=str(rate),
             instead=f"numerators and denominators up to {MOST}",
         )
-    row[at.O_DENOMINATOR] = together
-    row[at.O_CYCLES], row[at.O_BANKS] = int(rate * together), int(bank_rate * together)
-    row[at.O_FREE] = int(free * together)
+    row[at.O_DENOMINATOR] = denominator
+    row[at.O_CYCLES], row[at.O_BANKS] = int(rate * denominator), int(bank_rate * denominator)
+    row[at.O_FREE] = int(free * denominator)
     row[at.O_ROW] = row_of(timed)
     row[at.O_REDUCTION] = int(resolved.is_reduction)
     row[at.O_SIMD] = mode_of(timed)
+    if resolved.is_packed:  # the two values of a pair go together as one of 32 bits
+        row[at.O_TYPE], row[at.O_SIMD] = PAIRS[row[at.O_TYPE]], at.SIMD_NONE
+        row[at.O_EXTENT] //= 2
     row[at.O_SPECIAL] = int(resolved.is_special)
     row[at.O_INDEX] = row[at.O_RESULT] = row[at.O_CONTROL_TASK] = -1
     row[at.O_VARIANT : at.O_STALLED] = [-1] * (at.O_STALLED - at.O_VARIANT)
@@ -152,17 +157,17 @@ def sends_control(resolved: ResolvedOperation) -> bool:
     return isinstance(dsd, Fabout) and dsd.control
 
 
-def operand_row(operand: ResolvedOperand) -> Row:
+def operand_row(operand: ResolvedOperand, *, packed: bool = False) -> Row:
     """Return a new row of the operand table with all that does not depend on the code around it.
 
     The row holds kind, address, extents and strides in 16-bit words. Columns for registers, FIFOs
-    and counters are left for the caller.
+    and counters are left for the caller. packed: its values are pairs of 16 bits.
     """
-    row: Row = _OPERANDS.of(operand, partial(_operand_row, operand))
+    row: Row = _OPERANDS.of((operand, packed), partial(_operand_row, operand, packed))
     return row.copy()
 
 
-def _operand_row(operand: ResolvedOperand) -> Row:
+def _operand_row(operand: ResolvedOperand, packed: bool) -> Row:
     row = [0] * at.D_WIDTH
     dsd = operand.dsd
     row[at.D_DIMENSIONS] = len(operand.extents())
@@ -177,7 +182,20 @@ def _operand_row(operand: ResolvedOperand) -> Row:
         row[at.D_LOW] = row[at.D_HIGH] = 0
     if operand.is_empty and operand.buffer is not None:
         row[at.D_BASE] = operand.buffer.address  # what touches nothing leaves no buffer
+    if packed:
+        _pack_operand(row)
     return row
+
+
+def _pack_operand(row: Row) -> None:
+    """Let an operand's values be pairs of two 16-bit values each."""
+    row[at.D_SIMD], row[at.D_FLAGS] = at.SIMD_NONE, row[at.D_FLAGS] & ~at.PAIRS
+    row[at.D_LENGTH] //= 2
+    if row[at.D_KIND] == at.MEMORY:
+        row[at.D_WIDE] = row[at.D_STRIDE] = 2
+        row[at.D_EXTENT] //= 2
+        row[at.D_HIGH] -= 1  # where the last pair begins
+        row[at.D_LAST] -= 1
 
 
 def type_bits(dtypes: Collection[str]) -> int:

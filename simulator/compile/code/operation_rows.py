@@ -155,13 +155,13 @@ class OperationRows:
             row[at.O_RUNS] = len(self.operations) + row[at.O_NUMBER]
             row[at.O_STALLED] = 2 * len(self.operations) + row[at.O_NUMBER]
 
-    def operand(self, operand: ResolvedOperand) -> int:
+    def operand(self, operand: ResolvedOperand, *, packed: bool = False) -> int:
         """Append the row of an operand (memory vector, queue, FIFO, counter or register).
 
-        Returns its number in the code's operand table. Raises ProgramError if its offset is a sum
-        of more than four counters.
+        Returns its number in the code's operand table. packed: it is one of a packed operation.
+        Raises ProgramError if its offset is a sum of more than four counters.
         """
-        row = operand_row(operand)
+        row = operand_row(operand, packed=packed)
         if not operand.is_empty:  # what touches nothing leaves no buffer
             if operand.buffer is not None and operand.offset.terms:
                 self._set_terms(row, operand, DTYPES[operand.buffer.dtype])
@@ -232,6 +232,9 @@ class OperationRows:
         """
         if resolved.dest.letter == "v":
             return [-1, self.operand(resolved.sources[0]), -1, -1]
+        if resolved.is_packed:
+            rows = [self.operand(operand, packed=True) for operand in resolved.operands]
+            return [*rows, *[-1] * (4 - len(rows))]
         rows = [
             -1 if operand.letter == "v" else self._typed(operand, resolved.operation.legal(number))
             for number, operand in enumerate(resolved.operands[:3])

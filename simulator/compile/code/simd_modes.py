@@ -142,7 +142,9 @@ def _check_lengths(resolved: ResolvedOperation, group: int, place: str) -> None:
 def paired_queues(code: ElementCode) -> frozenset[int]:
     """Return the slots of a code's queues that may pass two wavelets in one cycle (SIMD modes).
 
-    Slots 0 to 7 are input queues, 8 to 15 output queues.
+    Those of four values; in the mode simd_32 a wavelet goes alone. Slots 0 to 7 are input queues, 8
+    to 15 output queues.
     """
-    dsds = [dsd for dsd in code.dsds if isinstance(dsd, Fabin | Fabout) and dsd.simd]
+    streams = (dsd for dsd in code.dsds if isinstance(dsd, Fabin | Fabout))
+    dsds = [dsd for dsd in streams if dsd.simd in ("simd_64", "simd_32_or_64")]
     return frozenset(d.queue + (at.OUTPUT_SLOT if isinstance(d, Fabout) else 0) for d in dsds)

@@ -14,6 +14,9 @@ from tilewright.simulator.compile.columns import (
     O_TYPE,
     TYPE_F16,
     TYPE_F32,
+    TYPE_INT16,
+    TYPE_PAIR_F16,
+    TYPE_PAIR_INT16,
     Memory,
     Table,
     Word,
@@ -275,7 +278,7 @@ def combine_plain(arithmetic: int, value_type: int, operands: OperandBits) -> Wo
     """Apply a plain operation (`is_plain`) to one value of each source; return the result's bits.
 
     Plain are moves, f32 operations, and sums and differences of 16-bit integers. operands: bits;
-    value_type: one of TYPE_F32, TYPE_F16, TYPE_INT16, TYPE_INT32.
+    value_type: one of TYPE_F32, TYPE_INT16, TYPE_INT32, TYPE_F16 and, for a move, of pairs.
     """
     a, b, scalar = operands
     if arithmetic == MOVE:
@@ -292,19 +295,31 @@ def is_plain(arithmetic: int, value_type: int) -> Word:
     These are compiled into the kernels that every program runs; others are called by address.
     """
     if arithmetic <= ADD:
-        return value_type != TYPE_F16 or arithmetic == MOVE
+        return value_type < TYPE_F16 or arithmetic == MOVE
     if arithmetic == SUB:
-        return value_type != TYPE_F16
+        return value_type < TYPE_F16
     return value_type == TYPE_F32 and arithmetic <= MAX
 
 
 @kernel
 def combine(arithmetic: int, value_type: int, operands: OperandBits) -> Word:
-    """Apply an operation to one value of each source: `a op b`, for fma a + b * scalar.
+    """Apply an operation to one value, or pair, of each source: `a op b`, for fma a + b * scalar.
 
-    operands: bits of both sources and of the scalar; value_type: one of TYPE_F32, TYPE_F16,
-    TYPE_INT16, TYPE_INT32. Returns the bits of the result.
+    operands: bits of both sources and of the scalar; value_type: of `TYPE_...`. Returns the bits of
+    the result.
     """
+    if value_type < TYPE_PAIR_INT16:
+        return combine_value(arithmetic, value_type, operands)
+    each = TYPE_F16 if value_type == TYPE_PAIR_F16 else TYPE_INT16
+    a, b, scalar = operands
+    low = combine_value(arithmetic, each, OperandBits(a & 0xFFFF, b & 0xFFFF, scalar))
+    high = combine_value(arithmetic, each, OperandBits(a >> 16 & 0xFFFF, b >> 16 & 0xFFFF, scalar))
+    return low | high << 16
+
+
+@kernel
+def combine_value(arithmetic: int, value_type: int, operands: OperandBits) -> Word:
+    """Apply an operation to one value of each source, as `combine` does; no pairs."""
     if is_plain(arithmetic, value_type):
         return combine_plain(arithmetic, value_type, operands)
     a, b, scalar = operands

@@ -65,8 +65,7 @@ class OperandBits(NamedTuple):
 class Computation(NamedTuple):
     """Say what an operation computes.
 
-    op: its address in the store; arithmetic: ADD, MUL and so on; value_type: one of TYPE_F32,
-    TYPE_F16, TYPE_INT16, TYPE_INT32.
+    op: its address in the store; arithmetic: ADD, MUL and so on; value_type: of `TYPE_...`.
     """
 
     op: int

@@ -199,6 +199,11 @@ def combined(arithmetic: int, value_type: int, operands: OperandBits) -> Word:
     if value_type == at.TYPE_F16 and arithmetic <= MAX:
         a, b = operands.first & 0xFFFF, operands.second & 0xFFFF
         return combine_half(arithmetic, a, b, operands.scalar)
+    if value_type == at.TYPE_PAIR_F16 and arithmetic <= MAX:
+        a, b = operands.first, operands.second
+        low = combine_half(arithmetic, a & 0xFFFF, b & 0xFFFF, operands.scalar)
+        high = combine_half(arithmetic, a >> 16 & 0xFFFF, b >> 16 & 0xFFFF, operands.scalar)
+        return low | high << 16
     if arithmetic == FMA_HS:
         product = half_value(operands.second & 0xFFFF) * half_value(operands.scalar & 0xFFFF)
         return bits_of(f32_of(operands.first) + np.float32(product))
