@@ -26,7 +26,11 @@ from tilewright.mapper.grid.grid_shares import (
     padded_sizes,
     shares_by_work,
 )
-from tilewright.mapper.grid.number_types import joins_over_elements
+from tilewright.mapper.grid.number_types import (
+    dtype_of,
+    joins_over_elements,
+    values_per_wavelet,
+)
 from tilewright.mapper.grid.reductions import Axis
 from tilewright.mapper.grid.rings.ring_options import RingQuestion, ring_options
 from tilewright.mapper.grid.schemes.auto_tree import PUBLISHED_COSTS, LineCosts
@@ -159,24 +163,25 @@ class GridMapspace:
         No two have the same chains. Only one if the constraints name it, or if no elements add up
         together.
         """
-        words = self._output_values(family)
-        key = family.shares, words, family.shared, not family.shifts
+        values = self._output_values(family)
+        key = family.shares, values, family.shared, not family.shifts
         if key not in self._known_reductions:
-            self._known_reductions[key] = self._reductions(family, words)
+            self._known_reductions[key] = self._reductions(family, values)
         return self._known_reductions[key]
 
     @cached_property
     def _known_reductions(self) -> dict[tuple[tuple[Share, ...], int, bool, bool], list[str]]:
         return {}
 
-    def _reductions(self, family: GridFamily, words: int) -> list[str]:
-        """Return the schemes for a tile of the output of so many words."""
+    def _reductions(self, family: GridFamily, values: int) -> list[str]:
+        """Return the schemes for a tile of the output of so many values."""
+        words = values // values_per_wavelet(values, dtype_of(self.einsum.outputs[0], self.einsum))
         groups = self.groups(family.shares)
         if self.constraints.reduction == "free" or max(groups) == 1:
             elements = prod(share.count for share in family.shares)
             schemes = schemes_of(groups, elements, self.costs.of(words))
             if family.shared and not family.shifts:
-                return shared_schemes(schemes, groups, elements, words)
+                return shared_schemes(schemes, groups, elements, values)
         else:
             wanted = reduction_scheme(self.constraints.reduction)
             schemes = [replace(wanted, line=wanted.line_for(words, self.costs))]

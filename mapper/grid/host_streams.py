@@ -29,7 +29,7 @@ class HostStream:
     how many such streams there are. `tiles`: different tiles in one period: elements of the line
     that take the same tile are one group, and each group has one. `periods`: how often that
     repeats, once for each tile that passes an element, but once in all for tiles that then shift.
-    `values`: of one tile. `hops`: links that each word crosses.
+    `hops`: links that each word crosses. `values_per_wavelet`: values in a word, 1 or 2.
     """
 
     tensor: HeldTensor
@@ -38,6 +38,7 @@ class HostStream:
     tiles: int
     periods: int
     hops: int
+    values_per_wavelet: int
 
     @property
     def values(self) -> int:
@@ -45,9 +46,19 @@ class HostStream:
         return self.tensor.values
 
     @property
+    def tile_words(self) -> int:
+        """Words of one tile."""
+        return self.values // self.values_per_wavelet
+
+    @property
     def words(self) -> int:
-        """Words of one stream during the run: periods times tiles times values."""
-        return self.periods * self.tiles * self.values
+        """Words of one stream during the run: periods times tiles times words of a tile."""
+        return self.periods * self.tiles * self.tile_words
+
+    @property
+    def entering_values(self) -> int:
+        """Values that enter by all streams of the input."""
+        return self.number * self.words * self.values_per_wavelet
 
 
 def host_streams(read: SpaceTime) -> tuple[HostStream, ...]:
@@ -60,11 +71,13 @@ def _stream(read: SpaceTime, tensor: HeldTensor) -> HostStream:
     columns, rows = read.columns, read.rows
     periods = 1 if tensor.shift is not None else read.visits(tensor)
     lines = shared_lines(shares["X"], shares["Y"], columns, rows)
+    together = read.values_per_wavelet(tensor)
     if lines == "rows":
-        return HostStream(tensor, lines, rows, shares["X"], periods, columns - 1)
+        return HostStream(tensor, lines, rows, shares["X"], periods, columns - 1, together)
     if lines == "columns":
-        return HostStream(tensor, lines, columns, shares["Y"], periods, rows - 1)
-    return HostStream(tensor, lines, 1, shares["X"] * shares["Y"], periods, columns * rows - 1)
+        return HostStream(tensor, lines, columns, shares["Y"], periods, rows - 1, together)
+    tiles, links = shares["X"] * shares["Y"], columns * rows - 1
+    return HostStream(tensor, lines, 1, tiles, periods, links, together)
 
 
 def shared_lines(along_x: int, along_y: int, columns: int, rows: int) -> Lines:

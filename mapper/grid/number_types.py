@@ -76,6 +76,14 @@ def dtype_of(access: TensorAccess, einsum: Einsum) -> str:
     return DTYPES[key]
 
 
+def values_per_wavelet(values: int, dtype: str) -> int:
+    """Return how many values of a tile a wavelet carries: two of 16 bits if the tile's are even.
+
+    `values`: of the tile; `dtype`: their type.
+    """
+    return 2 if dtype in ("f16", "i16") and values % 2 == 0 else 1
+
+
 def joins_over_elements(einsum: Einsum) -> bool:
     """Tell whether elements can add up partial results on the fabric: floats, and sums of i16."""
     numbers = number_types(einsum)

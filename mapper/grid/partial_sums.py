@@ -114,7 +114,7 @@ def partial_sums(read: SpaceTime) -> PartialSums:
     order: Order = scheme.order if min(wide, tall) > 1 or scheme.order == "ring" else "x_first"
     if order == "ring" and wide * tall > 1:
         _check_ring(read, wide * tall)
-    line = scheme.line_for(read.output.values)
+    line = scheme.line_for(read.words(read.output))
     sums = PartialSums(
         phases=(),
         group_columns=wide,
@@ -155,7 +155,7 @@ def _check_ring(read: SpaceTime, elements: int) -> None:
 
 def _all_phases(read: SpaceTime, sums: PartialSums, line: str) -> tuple[Phase, ...]:
     """Return the phases along both axes; along the second one in the lines with heads only."""
-    words = read.output.values
+    words = read.words(read.output)
     across, down = (line_chains(n, line, words) for n in (sums.group_columns, sums.group_rows))
     along_x = partial(_phases, "X", across, range(0, read.columns, sums.group_columns))
     along_y = partial(_phases, "Y", down, range(0, read.rows, sums.group_rows))

@@ -39,9 +39,10 @@ def predict(read: SpaceTime) -> Counts:
     """Predict how often each action of a mapping on a grid happens, without executing it.
 
     Return {"einsum/component/tensor/action": number}, sorted by key, zeros left out. The unit is
-    values (one value is one word on the fabric), summed over all elements. Actions: read and write
+    values, summed over all elements. Actions: read and write
     of the memory outside and of the elements' memories; hop of the fabric (words times links, the
-    tensor "None"); compute and add of the engine (tensor "None"). They are those of all instances
+    tensor "None"; a word has one value or two); compute and add of the engine (tensor "None"). They
+    are those of all instances
     of the Einsum. The counts of an execution equal these (theory/grid.md §5). Raises AssertionError
     if the model counts a fraction of a value.
     """
@@ -165,7 +166,7 @@ def _of_fabric(read: SpaceTime) -> Counts:
     if sums.ring is not None:
         return _of_ring(read, sums.ring)
     received = sums_received(read, sums)
-    words = output.values * read.visits(output)
+    values, words = (read.visits(output) * n for n in (output.values, read.words(output)))
     through = int((received - 1).clip(min=0).sum()) + sums_stored(sums)
     reads = writes = through
     if output.resident:  # each element but the heads sends, which the model does not count
@@ -180,7 +181,7 @@ def _of_fabric(read: SpaceTime) -> Counts:
     sum_and_exit = sum_hops(read, sums) + exit_hops(read, sums) + share_hops(read, sums)
     return {
         f"{name}/{_fabric(read)}/None/hop": _stream_hops(read) + words * sum_and_exit,
-        f"{name}/{grid.memory.name}/{output.name}/read": words * reads,
-        f"{name}/{grid.memory.name}/{output.name}/write": words * writes,
-        f"{name}/{grid.compute.name}/None/add": words * int(received.sum()),
+        f"{name}/{grid.memory.name}/{output.name}/read": values * reads,
+        f"{name}/{grid.memory.name}/{output.name}/write": values * writes,
+        f"{name}/{grid.compute.name}/None/add": values * int(received.sum()),
     }

@@ -14,7 +14,7 @@ from math import prod
 
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.mapper.grid.grid import Grid
-from tilewright.mapper.grid.number_types import NumberTypes, number_types
+from tilewright.mapper.grid.number_types import NumberTypes, number_types, values_per_wavelet
 from tilewright.mapper.grid.reductions import Axis
 from tilewright.mapper.mapping.mapping import Mapping
 from tilewright.mapper.workload.einsum import Einsum, TensorAccess
@@ -162,6 +162,17 @@ class SpaceTime:
         """Return the number type of a tensor of the Einsum."""
         numbers = self.numbers
         return numbers.output if self.tensor(tensor).access.output else numbers.inputs[tensor]
+
+    def values_per_wavelet(self, tensor: HeldTensor) -> int:
+        """Return how many values of a tensor's tiles go in one wavelet: 1 or 2.
+
+        It holds for all streams of them, but for the partial sums of a ring.
+        """
+        return values_per_wavelet(tensor.values, self.dtype_of(tensor.name))
+
+    def words(self, tensor: HeldTensor) -> int:
+        """Return the words (wavelets) in which one tile of a tensor goes over links."""
+        return tensor.values // self.values_per_wavelet(tensor)
 
     @property
     def padding_share(self) -> float:

@@ -52,7 +52,7 @@ def count_actions(plan: Plan, counters: Counts) -> dict[str, int]:
         counts[f"{name}/{memory}/{tensor}/read"] = number
     for tensor, number in counters.memory_writes.items():
         counts[f"{name}/{memory}/{tensor}/write"] = number
-    for tensor, number in _border_words(plan, counters).items():
+    for tensor, number in _border_values(plan, counters).items():
         action = "write" if tensor == read.output.name else "read"
         counts[f"{name}/{grid.host.name}/{tensor}/{action}"] = number
     fabric = grid.fabric.name if grid.fabric is not None else "fabric"
@@ -67,20 +67,22 @@ def count_actions(plan: Plan, counters: Counts) -> dict[str, int]:
     return {key: number * instances for key, number in sorted(counts.items()) if number}
 
 
-def _border_words(plan: Plan, counters: Counts) -> dict[str, int]:
-    """Words over the border by tensor; the machine's own counter must agree with the streams.
+def _border_values(plan: Plan, counters: Counts) -> dict[str, int]:
+    """Values over the border by tensor; the machine's own counter must agree with the streams.
 
     Raises WrongResult if it does not.
     """
-    words = {stream.tensor.name: stream.number * stream.words for stream in plan.streams}
-    if sum(words.values()) != counters.edge_in_words:
+    words = sum(stream.number * stream.words for stream in plan.streams)
+    if words != counters.edge_in_words:
         raise WrongResult(
-            f"{counters.edge_in_words} words entered the grid, {sum(words.values())} were "
-            "offered: please report this"
+            f"{counters.edge_in_words} words entered the grid, {words} were offered: please report "
+            "this"
         )
+    values = {stream.tensor.name: stream.entering_values for stream in plan.streams}
     if counters.edge_out_words:
-        words[plan.read.output.name] = counters.edge_out_words
-    return words
+        output = plan.read.output
+        values[output.name] = counters.edge_out_words * plan.read.values_per_wavelet(output)
+    return values
 
 
 def action_energies(read: PricedPath, counts: Mapping[str, int]) -> dict[str, float]:

@@ -234,13 +234,14 @@ def _counted(plan: PipelinePlan, counters: Counts) -> dict[str, int]:
     Raises WrongResult if other words entered than those offered.
     """
     grid, name = plan.plans[0].read.grid, plan.name
-    entering, leaving = _entering(plan), _leaving(plan)
-    if sum(entering.values()) != counters.edge_in_words:
+    words, entering = _entering(plan)
+    if words != counters.edge_in_words:
         raise WrongResult(
-            f"{counters.edge_in_words} words entered the grid, {sum(entering.values())} were "
-            "offered: please report this"
+            f"{counters.edge_in_words} words entered the grid, {words} were offered: please report "
+            "this"
         )
-    if sum(leaving.values()) != counters.edge_out_words:
+    words, leaving = _leaving(plan)
+    if words != counters.edge_out_words:
         raise WrongResult(f"{counters.edge_out_words} words left the grid: please report this")
     fabric = grid.fabric.name if grid.fabric is not None else "fabric"
     memory, compute = f"{name}/{grid.memory.name}", f"{name}/{grid.compute.name}"
@@ -262,22 +263,31 @@ def _added(plan: PipelinePlan, counters: Counts) -> int:
     return sum(counters.labelled.get(label, 0) for label in labels)
 
 
-def _entering(plan: PipelinePlan) -> Counter[str]:
-    """Return the words that enter over a border, by tensor."""
-    words: Counter[str] = Counter()
+def _entering(plan: PipelinePlan) -> tuple[int, Counter[str]]:
+    """Return the words that enter over a border, and their values by tensor."""
+    values: Counter[str] = Counter()
+    words = 0
     for part in plan.plans:
         for stream in part.streams:
-            words[stream.tensor.name] += stream.number * stream.words
-    return words
+            words += stream.number * stream.words
+            values[stream.tensor.name] += stream.entering_values
+    return words, values
 
 
-def _leaving(plan: PipelinePlan) -> dict[str, int]:
-    """Return the words of each result that leave over the border: all must have come there."""
+def _leaving(plan: PipelinePlan) -> tuple[int, Counter[str]]:
+    """Return the words that leave over the border, and the values of each result.
+
+    All must have come there.
+    """
     leaving: Counter[str] = Counter()
+    total = 0
     for part in plan.plans:
+        output = part.read.output
         for port in plan.programs[part.read.einsum.name].edge_outputs:
-            leaving[part.read.output.name] += port.positions * port.count
-    return dict(leaving)
+            words = port.positions * port.count
+            total += words
+            leaving[output.name] += words * part.read.values_per_wavelet(output)
+    return total, leaving
 
 
 def _energies(

@@ -121,7 +121,7 @@ def _work_before_sums(plan: Plan, profile: Profile, work: BodyCycles) -> BodyCyc
         role = plan.roles[plan.placement[plan.sums.first]]
         return work_cycles(plan, profile, role, last_send=False)
     return _shorter(
-        work, work.since[f"send {output.name}"] + operation_cycles(output.values, profile)
+        work, work.since[f"send {output.name}"] + operation_cycles(plan.read.words(output), profile)
     )
 
 
@@ -166,7 +166,7 @@ def _overlapped_work(
         if name.startswith((JOIN, "send") if sends else JOIN):
             result.add(cycles.of_task(tasks[name]), steps - bool(read.shifted))
     if sends:
-        words = read.output.values * (max(1, len(role.receives)) + role.stores + role.passed)
+        words = read.words(read.output) * (max(1, len(role.receives)) + role.stores + role.passed)
         last.pass_cycles(float(words))
     behind_first = max(result.total - begun.total, result.slot - begun.slot)
     result.total = max(result.total, result.slot)
@@ -213,11 +213,11 @@ def _behind_streams(
     along = {"rows": (0, 1), "columns": (1, 0), "whole": (1, 1)}[stream.lines]
     links = along[0] * rows[:, None] + along[1] * columns[None, :]
     way = way_in(links, profile)
-    label, one_tile = f"receive {stream.tensor.name}", word_cycles(stream.values, profile)
-    passing = passing_cycles(stream.values, profile)
-    before = stream.values if stream.lines == "whole" else passing
+    label, words = f"receive {stream.tensor.name}", stream.tile_words
+    one_tile, passing = word_cycles(words, profile), passing_cycles(words, profile)
+    before = words if stream.lines == "whole" else passing
     first = place_in_period(read, stream)[np.ix_(rows, columns)] * before + one_tile
-    last = (stream.periods - 1) * ((stream.tiles - 1) * stream.values + passing)
+    last = (stream.periods - 1) * ((stream.tiles - 1) * words + passing)
     behind_first = work.total - work.until.get(label, work.total)
     behind = max(behind_first, last + work.since.get(label, 0.0))
     return np.asarray(first + way + behind)
@@ -238,7 +238,8 @@ def _line_end(plan: Plan, profile: Profile, axis: Axis, last: BodyCycles) -> flo
         tiles += len(sums.head_rows(read.rows)) - 1
     links = (read.columns if axis == "X" else read.rows) - 1
     if tiles:  # their first words may come from the next element
-        words, behind = words + tiles * read.visits(read.output) * read.output.values, 0.0
+        words += tiles * read.visits(read.output) * read.words(read.output)
+        behind = 0.0
         links = min(links, 1)
     return words_end(words, links, profile) + behind
 
@@ -326,7 +327,8 @@ def _group_end(
         ready = np.maximum(ready, _behind_streams(plan, profile, stream, places, work))
     if sums.ring is not None:
         return float(ready.max()) + ring_cycles(sums.ring, profile)
-    operation = operation_cycles(plan.read.output.values, profile)
+    words = plan.read.words(plan.read.output)
+    operation = operation_cycles(words, profile)
     if sums.snake is not None:
         done = _snakes_end(ready, sums.snake, operation, profile)
     else:
@@ -334,7 +336,7 @@ def _group_end(
     if not sums.shared:
         return done
     group = sums.group_columns, sums.group_rows
-    return done + way_back(group, plan.read.output.values, profile)
+    return done + way_back(group, words, profile)
 
 
 def _snakes_end(ready: Cycles, snake: Snake, operation: float, profile: Profile) -> float:
@@ -372,14 +374,13 @@ def _axes_end(
     return float(done.max())
 
 
-def way_back(groups: Sequence[int], values: int, profile: Profile) -> float:
+def way_back(groups: Sequence[int], words: int, profile: Profile) -> float:
     """Return the cycles from a finished tile until the first element of its group has all of it.
 
-    `groups`: elements of the group along X and along Y. `values`: number of values of the tile.
+    `groups`: elements of the group along X and along Y. `words`: of the tile.
     """
     links = sum(group - 1 for group in groups)
-    words = word_cycles(values - 1, profile)
-    return _hop(profile) + links * profile.hop_cycles + words
+    return _hop(profile) + links * profile.hop_cycles + word_cycles(words - 1, profile)
 
 
 def _hop(profile: Profile) -> float:

@@ -23,7 +23,7 @@ from tilewright.simulator.lowering.kernel import (
     declare_vectors,
     emit_kernel,
 )
-from tilewright.simulator.lowering.number_operations import move_of, operation_on
+from tilewright.simulator.lowering.number_operations import move_of, operation_on, simd_of
 from tilewright.simulator.lowering.rings.ring_sums import RingProgram, ring_program
 from tilewright.simulator.lowering.rings.shift_program import (
     declare_shifts,
@@ -152,7 +152,7 @@ def _declare(code: CodeBuilder, kernel: ElementKernel, role: Role) -> None:
     queues = free_queues(read)
     for queue, tensor in zip(queues, read.streams, strict=False):
         code.input_queue(queue, input_color(tensor.name))
-        code.fabin(f"{tensor.name}_in", queue, tensor.values)
+        code.fabin(f"{tensor.name}_in", queue, tensor.values, simd=simd_of(read, tensor))
         code.mem1d(f"{tensor.name}_tile", tensor.name, extent=tensor.values)
     declare_shifts(code, read, role)
     if role.ring is not None:
@@ -175,28 +175,30 @@ def _declare_sums(code: CodeBuilder, read: SpaceTime, role: Role, free: Sequence
     which no shift sends; their microthreads have ended when sums go.
     """
     output, queues = read.output, iter(free)
+    simd = simd_of(read, output)
     sending = 1 if read.shifted else free[0]
     if role.receives or role.send or role.share != "none":
         code.mem1d(f"{output.name}_tile", output.name, extent=output.values)
     for color in role.receives:
         queue = next(queues)
         code.input_queue(queue, color)
-        code.fabin(f"{color}_in", queue, output.values)
+        code.fabin(f"{color}_in", queue, output.values, simd=simd)
     if role.send is not None:
         code.output_queue(sending, role.send)
-        code.fabout(f"{output.name}_out", sending, output.values)
+        code.fabout(f"{output.name}_out", sending, output.values, simd=simd)
     if role.share == "receive":
         queue = next(queues)
         code.input_queue(queue, SHARE)
-        code.fabin(f"{SHARE}_in", queue, output.values)
+        code.fabin(f"{SHARE}_in", queue, output.values, simd=simd)
     if role.share == "send":
         code.output_queue(sending, SHARE)
-        code.fabout(f"{SHARE}_out", sending, output.values)
+        code.fabout(f"{SHARE}_out", sending, output.values, simd=simd)
     if role.passes is not None:
         queue = next(queues)
         code.input_queue(queue, role.passes)
-        code.fabin(f"{role.passes}_in", queue, output.values * role.passed)
-        code.fabout(f"{output.name}_pass", sending, output.values * role.passed)
+        passed = output.values * role.passed
+        code.fabin(f"{role.passes}_in", queue, passed, simd=simd)
+        code.fabout(f"{output.name}_pass", sending, passed, simd=simd)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 
 from tilewright.mapper.grid.number_types import NumberTypes
+from tilewright.mapper.grid.space_time import HeldTensor, SpaceTime
 
 NUMPY: Final = {"f32": np.float32, "f16": np.float16, "i32": np.int32, "i16": np.int16}
 """Types of arrays."""
@@ -19,6 +20,16 @@ _INTEGER = {
 }
 _WIDENING = {"fmov": "fh2s", "fadd": "faddhs", "fmac": "fmachs", "fmul": "fmachs"}
 """From f16 to f32; a first product is added to zeros."""
+
+
+def simd_of(read: SpaceTime, tensor: HeldTensor) -> str:
+    """Return the SIMD mode of the queues by which tiles of a tensor go, empty for none."""
+    return "simd_32" if read.values_per_wavelet(tensor) == 2 else ""
+
+
+def port_dtype(read: SpaceTime, tensor: HeldTensor) -> str:
+    """Return the number type of a tensor's words at a border: u32 for a pair of values."""
+    return "u32" if read.values_per_wavelet(tensor) == 2 else read.dtype_of(tensor.name)
 
 
 def operation_on(base: str, dtype: str) -> str | None:

@@ -13,6 +13,7 @@ from tilewright.mapper.grid.reductions import Chain, Phase
 from tilewright.mapper.grid.schemes.snake import Snake
 from tilewright.mapper.grid.space_time import SpaceTime
 from tilewright.simulator.build.program_builder import ProgramBuilder
+from tilewright.simulator.lowering.number_operations import port_dtype
 from tilewright.simulator.lowering.rings.ring_sums import route_ring
 from tilewright.simulator.lowering.sum_roles import OUT, SHARE, exit_color, link_color
 from tilewright.simulator.program.routes import Area, CounterFilter, EdgeInput, EdgeOutput
@@ -45,10 +46,9 @@ def route_streams(builder: ProgramBuilder, read: SpaceTime) -> None:
             for piece, rx, tx in _directions(read, stream, area):
                 builder.route(color, piece, rx=rx, tx=tx, filter=only)
         side = "W" if stream.lines == "rows" else "N"
+        dtype = port_dtype(read, stream.tensor)
         builder.edge_input(
-            EdgeInput(
-                input_port(name), side, 0, stream.number, color, read.dtype_of(name), stream.words
-            )
+            EdgeInput(input_port(name), side, 0, stream.number, color, dtype, stream.words)
         )
 
 
@@ -73,8 +73,9 @@ def _filter(stream: HostStream, place: int) -> CounterFilter | None:
     """Return the filter that lets one tile of each period pass to the element, None for all."""
     if stream.tiles == 1:
         return None
-    period = stream.tiles * stream.values
-    return CounterFilter(period, stream.values, (period - place * stream.values) % period)
+    words = stream.tile_words
+    period = stream.tiles * words
+    return CounterFilter(period, words, (period - place * words) % period)
 
 
 def _directions(read: SpaceTime, stream: HostStream, area: Area) -> Iterator[tuple[Area, str, str]]:
@@ -207,7 +208,7 @@ def exit_ports(read: SpaceTime, sums: PartialSums) -> tuple[tuple[str, range], .
 
 def _route_exit(builder: ProgramBuilder, read: SpaceTime, sums: PartialSums) -> None:
     heads, output = sums.head_rows(read.rows), read.output
-    color, count = OUT, read.visits(output) * output.values
+    color, count = OUT, read.visits(output) * read.words(output)
     if sums.exit == "gather":
         _route_gather(builder, read, sums)
         color, count = exit_color(len(heads) - 1), count * len(heads)
@@ -220,9 +221,8 @@ def _route_exit(builder: ProgramBuilder, read: SpaceTime, sums: PartialSums) -> 
         else:
             area = Area(read.rows - 1, places.start, 1, len(places))
         builder.route(color, area, rx="R", tx=side)
-        builder.edge_output(
-            EdgeOutput(name, side, places.start, len(places), color, read.dtype, count)
-        )
+        dtype = port_dtype(read, output)
+        builder.edge_output(EdgeOutput(name, side, places.start, len(places), color, dtype, count))
 
 
 def _route_gather(builder: ProgramBuilder, read: SpaceTime, sums: PartialSums) -> None:

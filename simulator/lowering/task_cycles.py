@@ -223,9 +223,8 @@ class TaskCycles:
         working = self._working(loaded)
         result.keep_busy(load_cycles(resolved, self.profile))
         if loaded.is_fabric:
-            result.slot += min(
-                working, loaded.extent
-            )  # a word takes a cycle, however slow they are
+            words = loaded.extent // (1 + loaded.is_packed)
+            result.slot += min(working, words)  # a word takes a cycle, however slow they are
         if resolved.source.asynchronous:
             result.pass_cycles(self.profile.issue_cycles)
             return

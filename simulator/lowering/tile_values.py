@@ -21,6 +21,7 @@ from tilewright.mapper.grid.host_streams import (
 )
 from tilewright.mapper.grid.rings.shifts import held_starts, turned_values
 from tilewright.mapper.grid.space_time import HeldTensor
+from tilewright.simulator.lowering.number_operations import NUMPY
 from tilewright.simulator.lowering.plan import Plan
 from tilewright.simulator.lowering.routes import exit_ports, input_port
 from tilewright.simulator.lowering.tile_layout import TileLayout
@@ -168,7 +169,8 @@ def _stream(plan: Plan, stream: HostStream, values: Values) -> Values:
         name: (shares[name].ravel()[chosen][:, None, :] + visits[name][None, :, None]).ravel()
         for name in read.einsum.bounds
     }
-    return _tiles(plan.layouts[tensor.name], values, starts).reshape(stream.number, -1)
+    streams = _tiles(plan.layouts[tensor.name], values, starts).reshape(stream.number, -1)
+    return streams.view(np.uint32) if stream.values_per_wavelet == 2 else streams
 
 
 def _first_elements(stream: HostStream, places: Integers) -> Integers:
@@ -250,6 +252,8 @@ def output_of(
         tiles = tiles.reshape(len(rows), len(columns), 1, output.values)
     else:
         words = np.concatenate([np.asarray(edges[name]) for name, _ in exit_ports(read, plan.sums)])
+        if read.values_per_wavelet(output) == 2:
+            words = words.view(NUMPY[read.dtype])
         tiles = _of_ports(plan, words, len(rows), len(columns))
     shares, visits = element_starts(read), visit_starts(read, output, read.visits(output))
     starts = {

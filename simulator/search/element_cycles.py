@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from tilewright.mapper.grid.grid_mapspace import GridFamily, GridMapspace, tile_sizes
 from tilewright.mapper.grid.grid_shares import Share, local_sizes
-from tilewright.mapper.grid.number_types import dtype_of, number_types
+from tilewright.mapper.grid.number_types import dtype_of, number_types, values_per_wavelet
 from tilewright.mapper.workload.einsum import TensorAccess
 from tilewright.simulator.compile.columns import BANKS
 from tilewright.simulator.isa.number_types import DTYPES
@@ -49,9 +49,10 @@ class FamilyTiles:
     tensors of which tiles need other parts, which pass through. `steps`: number of tiles of the
     work; `passes`: how many of them begin a turn of the outer loop in time.
     `inputs`: by input, in the Einsum's order, the values of a buffer; `output`: those of the
-    output. `elements`: columns and rows in use; `groups`: columns and rows of the elements that add
-    up. `outer`: rank variables of the loops around the vector operation, outermost first; `length`:
-    points of one operation.
+    output. `input_words`, `output_words`: the words in which they go over links. `elements`:
+    columns and rows in use; `groups`: columns and rows of the elements that add up. `outer`: rank
+    variables of the loops around the vector operation, outermost first; `length`: points of one
+    operation.
     """
 
     family: GridFamily
@@ -62,6 +63,8 @@ class FamilyTiles:
     passes: int
     inputs: tuple[int, ...]
     output: int
+    input_words: tuple[int, ...]
+    output_words: int
     elements: tuple[int, int]
     groups: tuple[int, int]
     outer: tuple[str, ...]
@@ -76,9 +79,13 @@ class FamilyTiles:
             1 if loop is None else local[loop.variable] // loop.size
             for loop in (family.outer, family.tile)
         )
-        *inputs, output = (
-            access.tile_size(tile if access.tensor in passing else local)
-            for access in (*einsum.inputs, einsum.outputs[0])
+        accesses = (*einsum.inputs, einsum.outputs[0])
+        *inputs, output = values = [
+            access.tile_size(tile if access.tensor in passing else local) for access in accesses
+        ]
+        *input_words, output_words = (
+            number // values_per_wavelet(number, dtype_of(access, einsum))
+            for access, number in zip(accesses, values, strict=True)
         )
         outer = space.outer_loops(family, tile)
         if family.scalar is None:  # the operation runs over the loops of the output
@@ -95,6 +102,8 @@ class FamilyTiles:
             outer_turns,
             tuple(inputs),
             output,
+            tuple(input_words),
+            output_words,
             elements=(columns, rows),
             groups=space.groups(family.shares),
             outer=tuple(outer),
@@ -144,9 +153,9 @@ class ElementCycles:
         """Cycles to load the descriptors of an operation."""
         return float(self.profile.descriptor_use_cycles + self.profile.descriptor_load_cycles)
 
-    def words(self, values: int) -> float:
-        """Return the cycles of an operation that receives or sends so many values."""
-        return word_cycles(values, self.profile)
+    def words(self, number: int) -> float:
+        """Return the cycles of an operation that receives or sends so many words."""
+        return word_cycles(number, self.profile)
 
     @cached_property
     def _word(self) -> float:
@@ -286,7 +295,7 @@ class ElementCycles:
         """Return the cycles of an element that neither adds sums of others nor sends its own."""
         work, received = self.work(tiles), self._received(tiles)
         labels = [f"receive {access.tensor}" for access, _, _ in received]
-        first = self._operations(values for _, values, _ in received)
+        first = self._operations(words for _, words, _ in received)
         thread, slot = self._receives(tiles)
         since = {
             label: self._on_tile(tiles) if passes else work
@@ -300,17 +309,17 @@ class ElementCycles:
         )
 
     def _received(self, tiles: FamilyTiles) -> list[tuple[TensorAccess, int, bool]]:
-        """Return the inputs that an element receives: access, values, whether in tiles."""
+        """Return the inputs that an element receives: access, words, whether in tiles."""
         family = tiles.family
         return [
-            (a, values, a.tensor in tiles.passing and a.tensor not in family.shifted)
-            for a, values in zip(self.space.einsum.inputs, tiles.inputs, strict=True)
+            (a, words, a.tensor in tiles.passing and a.tensor not in family.shifted)
+            for a, words in zip(self.space.einsum.inputs, tiles.input_words, strict=True)
             if a.tensor not in family.resident
         ]
 
-    def _operations(self, values: Iterable[int]) -> float:
-        """Return the cycles of operations, one after the other, that move so many values each."""
-        return sum(self.load + self.words(number) for number in values)
+    def _operations(self, words: Iterable[int]) -> float:
+        """Return the cycles of operations, one after the other, that move so many words each."""
+        return sum(self.load + self.words(number) for number in words)
 
     def _receives(self, tiles: FamilyTiles) -> tuple[float, float]:
         """Return the cycles of an element's receives, and of the loop over its tiles.
@@ -318,8 +327,8 @@ class ElementCycles:
         Those of the main thread, and those in which the issue slot is in use.
         """
         family, received = tiles.family, self._received(tiles)
-        once = self._operations(values for _, values, passes in received if not passes)
-        each = {access: values for access, values, passes in received if passes}
+        once = self._operations(words for _, words, passes in received if not passes)
+        each = {access: words for access, words, passes in received if passes}
         if family.tile is None:
             return once, once
         if family.shifts:
@@ -329,21 +338,21 @@ class ElementCycles:
             thread, slot = self._overlapped([*each.values()], max(1, len(each)))
             return once + tiles.steps * thread, once + tiles.steps * slot
         cycles = once + tiles.passes * self._loop(tiles.steps // tiles.passes - 1)
-        cycles += sum(tiles.turns(a) * self._operations([values]) for a, values in each.items())
+        cycles += sum(tiles.turns(a) * self._operations([words]) for a, words in each.items())
         return cycles, cycles
 
     def _shifting(self, tiles: FamilyTiles) -> tuple[float, float]:
         """Return the cycles around the work on one tile while tiles come and go along rings."""
         shifted = tiles.family.shifted
-        received = ((values, a.tensor) for a, values, _ in self._received(tiles))
-        moved = [values for values, tensor in received if tensor in shifted for _ in "io"]
+        received = ((words, a.tensor) for a, words, _ in self._received(tiles))
+        moved = [words for words, tensor in received if tensor in shifted for _ in "io"]
         return self._overlapped(moved, len(moved))
 
     def _overlapped(self, moved: Sequence[int], tasks: int) -> tuple[float, float]:
         """Return the cycles around the work on one tile while other tiles are received and sent.
 
         Those of the main thread, and those of the issue slot, which each word needs for a cycle. A
-        turn changes three counters and branches three times at least. `moved`: number of values of
+        turn changes three counters and branches three times at least. `moved`: number of words of
         each transfer.
         """
         profile = self.profile
@@ -355,7 +364,7 @@ class ElementCycles:
     def _beside(self, moved: Sequence[int], tasks: int) -> tuple[float, float]:
         """Return the cycles of transfers beside the main thread: its own, and of the issue slot.
 
-        `moved`: number of values of each transfer; `tasks`: number of tasks that they start.
+        `moved`: number of words of each transfer; `tasks`: number of tasks that they start.
         """
         profile = self.profile
         busy = float(self.load * len(moved) + tasks * profile.task_switch_cycles)
@@ -367,8 +376,8 @@ class ElementCycles:
 
         `alone`: those without them; `sums`: what it does with each tile of the output.
         """
-        moved = [tiles.output] * sums.operations
-        moved += [tiles.output * sums.passed] * bool(sums.passed)
+        moved = [tiles.output_words] * sums.operations
+        moved += [tiles.output_words * sums.passed] * bool(sums.passed)
         turns = tiles.turns(self.space.einsum.outputs[0])
         if not moved or tiles.family.buffers == 1:
             return alone.total + turns * self._operations(moved)

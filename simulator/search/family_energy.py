@@ -24,7 +24,7 @@ from tilewright.simulator.search.element_cycles import FamilyTiles
 class BorderWords(NamedTuple):
     """Numbers of words of an input that comes over the border.
 
-    `entered`: words that enter; `written`: words that elements write into their memories; `hops`:
+    `entered`: values that enter; `written`: values that elements write into their memories; `hops`:
     words times links on their way.
     """
 
@@ -53,7 +53,7 @@ class FamilyEnergy:
         """
         columns, rows = tiles.elements
         points = columns * rows * prod(tiles.local.values())
-        output = columns * rows * self._words(tiles)
+        output = columns * rows * tiles.output * tiles.turns(self._output)
         results = output // prod(tiles.groups)
         hops = sum(words.hops for words in entered.values()) + self._sum_hops(tiles, reduction)
         return (
@@ -85,11 +85,12 @@ class FamilyEnergy:
         of the ring.
         """
         names = [access.tensor for access in self.space.einsum.inputs]
-        words = (tiles.steps - 1) * tiles.inputs[names.index(tensor)]
+        turns, number = tiles.steps - 1, names.index(tensor)
+        values, words = tiles.inputs[number], tiles.input_words[number]
         ring, lines = tiles.elements if axis == "X" else tiles.elements[::-1]
         memory = self.space.grid.memory.name
         each = sum(self._price(memory, tensor, action) for action in ("read", "write"))
-        return words * lines * (ring * each + ring_hops(ring) * self._hop)
+        return turns * lines * (values * ring * each + words * ring_hops(ring) * self._hop)
 
     def _output_energy(self, points: int, output: int, results: int) -> float:
         """Return the energy (J) of the output: a write per point, a read per point but the first.
@@ -119,11 +120,9 @@ class FamilyEnergy:
         if not self.space.output_stays and across < columns and down < rows:
             heads = rows // down
             links += (columns // across) * down * (heads * (heads - 1) // 2)
-        return float(links * self._words(tiles))
-
-    def _words(self, tiles: FamilyTiles) -> int:
-        """Return the values of the output in all tiles of an element."""
-        return tiles.output * tiles.turns(self._output)
+        is_ring = reduction is not None and reduction_scheme(reduction).order == "ring"
+        words = tiles.output if is_ring else tiles.output_words
+        return float(links * words * tiles.turns(self._output))
 
     @staticmethod
     def _group_hops(across: int, down: int, reduction: str | None) -> int:

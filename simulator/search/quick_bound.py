@@ -52,15 +52,15 @@ from tilewright.simulator.search.family_energy import BorderWords, FamilyEnergy
 class _Stream:
     """The longest border stream of an input.
 
-    `access`: of the input. `lines`: whether it serves a row, a column or the whole grid. `values`:
-    of a tile; `words`: of the stream; `entered`: words of all streams of the input. `way`,
+    `access`: of the input. `lines`: whether it serves a row, a column or the whole grid.
+    `tile_words`: of a tile; `words`: of the stream; `entered`: of all streams of the input. `way`,
     `way_to_group`: cycles of a word from the border to the last element, and to the first one of
     its group.
     """
 
     access: TensorAccess
     lines: Lines
-    values: int
+    tile_words: int
     words: float
     entered: BorderWords
     way: float
@@ -205,7 +205,7 @@ class QuickBound:
         element = self._element
         if prod(tiles.groups) == 1:
             return element.with_sums(tiles, alone, SumCount(int(not self.space.output_stays)))
-        operation = element.load + element.words(tiles.output)
+        operation = element.load + element.words(tiles.output_words)
         key = tiles.groups, texts, tiles.output, tiles.family.shared
         if key not in self._known_sums:
             self._known_sums[key] = self._sums_cycles(tiles, texts)
@@ -217,13 +217,13 @@ class QuickBound:
 
         A result that is shared goes all the way back.
         """
-        groups, profile = tiles.groups, self.profile
+        groups, profile, words = tiles.groups, self.profile, tiles.output_words
         ring = RingReduction(Snake(*groups), tiles.output)
-        back = way_back(groups, tiles.output, profile) if tiles.family.shared else 0.0
+        back = way_back(groups, words, profile) if tiles.family.shared else 0.0
         return min(
             ring_cycles(ring, profile)
             if scheme.order == "ring"
-            else sums_cycles(groups, scheme, tiles.output, profile) + back
+            else sums_cycles(groups, scheme, words, profile) + back
             for scheme in _schemes(texts)
         )
 
@@ -244,9 +244,8 @@ class QuickBound:
         element = self._element
         behind = alone.since.get(f"receive {access.tensor}", 0.0)
         if tiles.family.buffers == 1 and not self.space.output_stays:
-            values = tiles.output
             behind += element.load * sums.operations
-            behind += element.words(values) * (sums.operations + sums.passed)
+            behind += element.words(tiles.output_words) * (sums.operations + sums.passed)
         return behind
 
     def _line_end(
@@ -258,7 +257,7 @@ class QuickBound:
         """
         elements = tiles.elements[AXES.index(axis)]
         words = sum(int(s.words) for s in streams if crosses_line(s.lines, axis))
-        words += results * tiles.output * tiles.turns(self.space.einsum.outputs[0])
+        words += results * tiles.output_words * tiles.turns(self.space.einsum.outputs[0])
         links = min(elements - 1, 1) if results else elements - 1
         return words_end(words, links, self.profile)
 
@@ -270,25 +269,30 @@ class QuickBound:
         """
         late = [0.0]
         for stream in streams:
-            arrived = stream.way_to_group + self._element.words(stream.values)
+            arrived = stream.way_to_group + self._element.words(stream.tile_words)
             received = alone.until.get(f"receive {stream.access.tensor}", alone.total)
             late.append(arrived - received)
         return max(late)
 
     def _streams_of(self, family: GridFamily) -> list[_Stream]:
         tiles = self._tiles(family)
-        inputs = zip(self.space.einsum.inputs, tiles.inputs, strict=True)
+        inputs = zip(self.space.einsum.inputs, tiles.inputs, tiles.input_words, strict=True)
         resident_tensors = family.resident
-        return [self._stream(a, tiles, n) for a, n in inputs if a.tensor not in resident_tensors]
+        return [
+            self._stream(access, tiles, values, words)
+            for access, values, words in inputs
+            if access.tensor not in resident_tensors
+        ]
 
-    def _stream(self, access: TensorAccess, tiles: FamilyTiles, values: int) -> _Stream:
+    def _stream(self, access: TensorAccess, tiles: FamilyTiles, values: int, words: int) -> _Stream:
+        """Return the streams of an input whose tiles have so many `values`, in so many `words`."""
         shares = tiles.family.shares
         columns, rows = tiles.elements
         ring = dict(tiles.family.shifts).get(access.tensor)
         used = [s for s in shares if s.variable in access.rank_variables or s.axis == ring]
         along_x, along_y = (share_of(used, axis) for axis in ("X", "Y"))
         visits = tiles.turns(access) if ring is None else 1
-        entered = along_x * along_y * values * visits
+        entered = along_x * along_y * words * visits
         if entered > MAX_STREAM:
             raise InfeasibleMapping(
                 f"more than {MAX_STREAM:,} words of {access.tensor} enter over a border "
@@ -296,7 +300,7 @@ class QuickBound:
             )
         lines = shared_lines(along_x, along_y, columns, rows)
         parts = {"rows": along_x, "columns": along_y, "whole": along_x * along_y}[lines]
-        if parts > 1 and parts * values > MAX_FILTER_COUNT:
+        if parts > 1 and parts * words > MAX_FILTER_COUNT:
             raise InfeasibleMapping(
                 f"elements of a line take more than {MAX_FILTER_COUNT:,} words of {access.tensor} "
                 "in turn, more than the filter of a router counts"
@@ -307,8 +311,9 @@ class QuickBound:
         way, to_group = (float(way_in(number, self.profile)) for number in (links, links - inside))
         number = {"rows": rows, "columns": columns, "whole": 1}[lines]
         hops = entered * (columns * rows // number - 1)
-        all_words = BorderWords(entered, columns * rows * values * visits, hops)
-        return _Stream(access, lines, values, entered / number, all_words, way, to_group)
+        read, written = (n * values * visits for n in (along_x * along_y, columns * rows))
+        all_words = BorderWords(read, written, hops)
+        return _Stream(access, lines, words, entered / number, all_words, way, to_group)
 
     # -- memory ----------------------------------------------------------------------------
 

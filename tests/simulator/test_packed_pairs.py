@@ -1,4 +1,4 @@
-"""Operations in mode simd_32 on pairs of values: as fast as the general path, and in all engines."""
+"""Operations in mode simd_32 on pairs of values: the cycles of the general path, in all engines."""
 
 from __future__ import annotations
 

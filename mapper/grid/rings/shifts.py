@@ -66,5 +66,5 @@ def shift_hops(read: SpaceTime) -> int:
         ring, lines = read.columns, read.rows
         if tensor.shift == "Y":
             ring, lines = lines, ring
-        hops += (read.time[0].count - 1) * tensor.values * lines * ring_hops(ring)
+        hops += (read.time[0].count - 1) * read.words(tensor) * lines * ring_hops(ring)
     return hops

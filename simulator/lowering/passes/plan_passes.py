@@ -110,7 +110,7 @@ def _movements(plan: Plan) -> Iterator[str]:
         parts = ["stays in the elements"]
         if stream is not None:
             words = f"{stream.number} streams of {stream.words} words"
-            tiles = f"{stream.periods} periods of {stream.tiles} tiles of {stream.values}"
+            tiles = f"{stream.periods} periods of {stream.tiles} tiles of {stream.tile_words}"
             parts = [f"enters by {stream.lines}, {words}, {tiles}"]
         if tensor.shift is not None:
             parts.append(f"shifts along {tensor.shift} {read.visits(tensor) - 1} times")

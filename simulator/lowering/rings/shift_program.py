@@ -14,7 +14,7 @@ from tilewright.simulator.build.code_builder import CodeBuilder
 from tilewright.simulator.build.task_builder import TaskBuilder
 from tilewright.simulator.isa.dsd import Ref
 from tilewright.simulator.isa.index_expression import Index, variable
-from tilewright.simulator.lowering.number_operations import move_of
+from tilewright.simulator.lowering.number_operations import move_of, simd_of
 from tilewright.simulator.lowering.sum_roles import Role
 
 
@@ -40,11 +40,11 @@ def declare_shifts(code: CodeBuilder, read: SpaceTime, role: Role) -> None:
     """
     for number, colors in enumerate(role.shifts):
         tensor = read.tensor(colors.tensor)
-        name, values = tensor.name, tensor.values
+        name, values, simd = tensor.name, tensor.values, simd_of(read, tensor)
         code.output_queue(2 * number, colors.sends)
-        code.fabout(f"{name}_next", 2 * number, values)
+        code.fabout(f"{name}_next", 2 * number, values, simd=simd)
         code.input_queue(2 * number + 1, colors.receives)
-        code.fabin(f"{name}_before", 2 * number + 1, values)
+        code.fabin(f"{name}_before", 2 * number + 1, values, simd=simd)
         if tensor.resident:  # that of a stream has its tile already
             code.mem1d(f"{name}_tile", name, extent=values)
 

@@ -35,7 +35,7 @@ def most_cycles(plan: Plan, profile: Profile) -> int | None:
     read, is_ring = plan.read, bool(plan.read.shifted)
     code = plan.code(plan.roles[0])  # those of a ring differ in colors only
     cycles, tasks = MostCycles(code, profile), {task.name: task for task in code.tasks}
-    words = sum(tensor.values for tensor in (read.shifted or read.streams)) * (1 + is_ring)
+    words = sum(map(read.words, read.shifted or read.streams)) * (1 + is_ring)
     transfers = (ring_transfers if is_ring else line_transfers)(plan, profile) + words
     apart = profile.with_values({"bank_conflict_factor": 1})
     least = min(run.total for run, _ in _turns(plan, TaskCycles(code, apart))[:-1])

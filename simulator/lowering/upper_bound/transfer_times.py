@@ -46,7 +46,7 @@ def ring_transfers(plan: Plan, profile: Profile) -> float:
                 profile.arrival_to_execute_cycles, profile.input_queue_words[2 * number + 1]
             ),
         ]
-        slowest = max(slowest, _time(tensor.values, way, threads))
+        slowest = max(slowest, _time(plan.read.words(tensor), way, threads))
     return slowest
 
 
@@ -59,16 +59,16 @@ def _line(plan: Plan, profile: Profile, number: int, stream: HostStream) -> floa
     elements = plan.read.columns if stream.lines == "rows" else plan.read.rows
     ramp = _WordQueue(profile.arrival_to_execute_cycles, profile.input_queue_words[number])
     way = [*[_router(profile)] * (elements + 1), ramp]
-    return _time(stream.values, way, len(plan.streams))
+    return _time(stream.tile_words, way, len(plan.streams))
 
 
 def _router(profile: Profile) -> _WordQueue:
     return _WordQueue(profile.hop_cycles, profile.router_buffer_words)
 
 
-def _time(values: int, way: Iterable[_WordQueue], threads: int) -> float:
+def _time(words: int, way: Iterable[_WordQueue], threads: int) -> float:
     """Return the cycles of a tile's words through the FIFOs of a way."""
     fifos = list(way)
     pace = max(threads, *(fifo.pace(threads) for fifo in fifos))
     start = sum(fifo.step(threads) for fifo in fifos)
-    return float(start + (values + 1) * pace)
+    return float(start + (words + 1) * pace)
