@@ -8,6 +8,7 @@ from grid_points import element, index, numbered, plans, point, shares, turns, v
 
 from tilewright.mapper.mapping.mapping import Storage
 from tilewright.simulator.execution.operands import operand_shape
+from tilewright.simulator.lowering.number_operations import NUMPY
 from tilewright.simulator.lowering.plan import Plan, plan_of
 from tilewright.simulator.lowering.routes import exit_ports
 from tilewright.simulator.lowering.tile_values import output_of, run_inputs
@@ -76,8 +77,9 @@ def written(plan: Plan) -> dict[tuple[int, ...], tuple[tuple[int, int], int, int
 def left(plan: Plan, output: np.ndarray) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """The memories and the words at the border at the end of a run that computed `output`.
 
-    An element that gathers sends its own tile before those from the north. Memories begin with
-    zeros, which stay where no value of the output lies.
+    An element that gathers sends its own tile before those from the north; two f16 leave in a word
+    if a tile has an even number. Memories begin with zeros, which stay where no value of the output
+    lies.
     """
     read, sums = plan.read, plan.sums
     values, visits = read.output.values, read.visits(read.output)
@@ -86,7 +88,7 @@ def left(plan: Plan, output: np.ndarray) -> tuple[dict[str, np.ndarray], dict[st
     edges = {}
     for name, places in [] if sums.exit == "none" else exit_ports(read, sums):
         words = visits * values * (len(heads) if sums.exit == "gather" else 1)
-        edges[name] = np.zeros((len(places), words))
+        edges[name] = np.zeros((len(places), words), NUMPY[read.dtype])
     for at, ((row, column), number, place) in written(plan).items():
         memory[row, column, 0, place] = output[at]
         side = row if sums.exit == "east" else column
@@ -96,6 +98,8 @@ def left(plan: Plan, output: np.ndarray) -> tuple[dict[str, np.ndarray], dict[st
                 if sums.exit == "gather":
                     sent = number * len(heads) + len(heads) - 1 - heads.index(row)
                 edges[name][places.index(side), sent * values + place] = output[at]
+    if read.dtype == "f16" and values % 2 == 0:
+        edges = {name: words.view(np.uint32) for name, words in edges.items()}
     return ({read.output.name: memory} if sums.exit == "none" else {}), edges
 
 
