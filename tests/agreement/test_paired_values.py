@@ -20,7 +20,6 @@ from tilewright.simulator.execution.einsum_execution import (
 )
 from tilewright.simulator.fast.fast_machine import FastMachine
 from tilewright.simulator.isa.dsd import Fabin, Fabout
-from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.lowering.plan import plan_of, program_of
 from tilewright.simulator.profiles.profile import load_profile
 from tilewright.simulator.run.machine import Machine
@@ -35,6 +34,8 @@ def mappings(first: int, number: int) -> Iterator[tuple[int, SpaceTime]]:
     for seed in range(first, first + number):
         rng = random.Random(seed)
         form, types = rng.choice(list(FORMS)), rng.choice(TYPES)
+        if types[1] == "i16" and form == "difference":
+            continue  # sub16 takes no scalar from the register as what is subtracted from
         workload = typed_workload(form, *types)
         einsum = workload.einsums[0]
         try:
@@ -48,7 +49,7 @@ def executed(seed: int, read: SpaceTime) -> EinsumExecution | None:
     """Run a mapping, compared with numpy; None if the elements have no program of it."""
     try:
         return execute_einsum(read, ExecutionSettings(machine=MACHINES[seed % 3]))
-    except (InfeasibleMapping, ProgramError):
+    except InfeasibleMapping:
         return None
 
 
@@ -83,7 +84,7 @@ def test_no_mapping_takes_more_cycles_with_pairs(monkeypatch: pytest.MonkeyPatch
             with monkeypatch.context() as patch:
                 patch.setattr(SpaceTime, "values_per_wavelet", lambda *_: 1)
                 alone = Machine(program_of(plan_of(read)), profile).cycles()
-        except (InfeasibleMapping, ProgramError):
+        except InfeasibleMapping:
             continue
         assert cast(int, with_pairs) <= cast(int, alone), seed
         compared, faster = compared + 1, faster + (with_pairs < alone)
