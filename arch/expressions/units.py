@@ -89,10 +89,14 @@ def unit_of(value: object) -> Unit | None:
 
 def is_bit_rate(value: object) -> bool:
     """Tell whether a value is written in bits or bytes per second, such as `8 * 614 GB/s`."""
+    return any(unit.dimension == "bits per second" for unit in units_in(value))
+
+
+def units_in(value: object) -> list[Unit]:
+    """Return the units of all quantities in an expression; none for what is no text."""
     if not isinstance(value, str):
-        return False
-    names = (match[3] for match in _QUANTITY.finditer(value) if match[3] is not None)
-    return any(UNITS[name].dimension == "bits per second" for name in names)
+        return []
+    return [UNITS[match[3]] for match in _QUANTITY.finditer(value) if match[3] is not None]
 
 
 def unknown_unit(text: str) -> str | None:

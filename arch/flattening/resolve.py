@@ -24,7 +24,7 @@ from tilewright.arch.spec.tree import Node
 Steps = tuple[str | int, ...]
 T = TypeVar("T")
 _WAITING = object()
-_UNITS_OF: Mapping[str, Mapping[Dimension, str]] = {
+UNITS_OF: Mapping[str, Mapping[Dimension, str]] = {
     "energy": {"energy": "0.2 pJ"},
     "latency": {"time": "2 ns"},
     "throughput": {"frequency": "1 GHz", "bits per second": "64 Gbit/s"},
@@ -34,6 +34,7 @@ _UNITS_OF: Mapping[str, Mapping[Dimension, str]] = {
     "bits_per_action": {"bits": "64 bit"},
     "bits_per_value": {"bits": "8 bit"},
 }
+"""The kinds of units that a field of a component may have, each with an example."""
 _TOO_LARGE = 2**MAX_BITS
 _MAY_BE_INFINITE = frozenset({"size", "throughput", "throughput_scale"})
 _MOST_INSTANCES = 2**40
@@ -236,7 +237,7 @@ class Resolver:
         unit = unit_of(value)
         if unit is None:
             return
-        expected = _UNITS_OF.get(_field(steps), {})
+        expected = UNITS_OF.get(_field(steps), {})
         if unit.dimension not in expected:
             raise SpecError(
                 f"{_label(steps)} has no unit of {unit.dimension}",

@@ -24,6 +24,7 @@ from tilewright.dse.command.design_options import (
     conventions_option,
     load_both,
 )
+from tilewright.dse.command.line.quantity_option import BYTES, SECONDS, QuantityType
 
 if TYPE_CHECKING:
     from tilewright.arch.spec.architecture import Arch
@@ -120,10 +121,12 @@ def search_options() -> Callable[[F], F]:
                      help="Map every Einsum alone, shared tensors in the outermost memory."),
         click.option("--uneven", default="", metavar="NAMES", callback=_metrics,
                      help="Rank variables that may have a smaller last tile: m,k or all."),
-        click.option("--budget", type=click.FloatRange(min=0), default=None, metavar="SECONDS",
+        click.option("--budget", type=QuantityType(SECONDS, may_be_zero=True), default=None,
+                     metavar="SECONDS",
                      help="Stop then, with the best mapping so far and a proven bound."),
-        click.option("--max-memory", type=click.FloatRange(min=0, min_open=True), default=None,
-                     metavar="BYTES", help="A search stops before the process needs more."),
+        click.option("--max-memory", type=QuantityType(BYTES, may_be_zero=False), default=None,
+                     metavar="BYTES", help="A search stops before the process needs more: 4e9 or"
+                     " '4 GB'."),
         click.option("--method", default="exact", show_default=True, metavar="NAME",
                      help="exact, exhaustive, random, annealing or optuna (Einsums alone)."),
         click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True,

@@ -15,7 +15,7 @@ from typing import Any
 from tilewright.arch.errors import SpecError, Where
 from tilewright.dse.run.record import Trial, front_of
 from tilewright.dse.run.rundir import TRIALS, RunDirectory, TrialLog
-from tilewright.dse.run.study_loop import distinct
+from tilewright.dse.run.study_loop import designs_to_go, distinct
 from tilewright.dse.sampling.sampler_names import SEQUENCES
 from tilewright.dse.store.safe_files import RunError, pretty_json, read_json, write_atomically
 from tilewright.dse.study.design_space import Point
@@ -107,7 +107,7 @@ def next_round(
     designs as the study lacks, each at most `spec.migration`. A sampler that learns gets designs of
     the front of the island before it, for at most half of a batch.
     """
-    lacking = spec.trials - distinct(trials)
+    lacking = designs_to_go(spec, trials)
     share, rest = divmod(lacking, spec.islands)
     planned: list[IslandRound] = []
     for number, tried in enumerate(islands):
@@ -136,7 +136,7 @@ def island_spec(spec: StudySpec, island: int, target: int) -> StudySpec:
     import numpy as np
 
     seed = np.random.SeedSequence([spec.seed, island, _SEED_OF_ISLANDS]).generate_state(1)
-    return replace(spec, seed=int(seed[0]), trials=target)
+    return replace(spec, seed=int(seed[0]), trials=target, target=target)
 
 
 def joined(rounds: Sequence[Round], islands: Sequence[Sequence[Trial]]) -> list[Trial]:

@@ -22,7 +22,7 @@ from tilewright.dse.report.report_data import metric_names, report_data
 from tilewright.dse.report.sharing import sharing_of, sharing_text
 from tilewright.dse.run.record import Trial, front_of, points_of
 from tilewright.dse.run.rundir import REPORT, TIMES, RunDirectory
-from tilewright.dse.run.study_loop import BOUND, distinct, is_complete
+from tilewright.dse.run.study_loop import BOUND, counted, is_complete
 from tilewright.dse.store.safe_files import write_atomically
 from tilewright.dse.study.knobs import knob_text
 from tilewright.dse.study.study import StudySpec
@@ -58,7 +58,7 @@ def _context(run: RunDirectory, spec: StudySpec, trials: Sequence[Trial]) -> dic
         "trials": trials,
         "front": front,
         "complete": is_complete(spec, trials),
-        "distinct": distinct(trials),
+        "counted": counted(trials),
         "census": census(trials, len(front), points_of(front, spec.objectives)),
         "highlights": highlights(spec, trials),
         "reference": reference,

@@ -72,10 +72,13 @@ class Start:
 
     def named_evaluator(self) -> dict[str, str]:
         """Return the entry of env.json that names the user's model; empty without one."""
-        if self.evaluator is None:
-            return {}
-        kind = type(self.evaluator)
-        return {"evaluator": f"{kind.__module__}.{kind.__qualname__}"}
+        return {} if self.evaluator is None else {"evaluator": name_of(self.evaluator)}
+
+
+def name_of(evaluator: object) -> str:
+    """Return the name by which a run remembers a model of the user: module and class."""
+    kind = type(evaluator)
+    return f"{kind.__module__}.{kind.__qualname__}"
 
 
 def describe(inputs: KeptInputs, spec: StudySpec, start: Start) -> dict[str, Any]:

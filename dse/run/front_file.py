@@ -8,7 +8,7 @@ from typing import Any
 
 from tilewright.dse.run.pareto import hypervolume, non_dominated, reference_box
 from tilewright.dse.run.record import Trial, costs_of, front_of
-from tilewright.dse.run.study_loop import distinct, is_complete
+from tilewright.dse.run.study_loop import counted, distinct, is_complete
 from tilewright.dse.study.study import StudySpec
 
 
@@ -22,7 +22,7 @@ def summarize(spec: StudySpec, trials: Sequence[Trial]) -> dict[str, Any]:
     return {
         "study": spec.name,
         "objectives": [{"metric": o.metric, "goal": o.goal} for o in spec.objectives],
-        "trials": distinct(trials),
+        "trials": counted(trials),
         "proposed": len(trials),
         "complete": is_complete(spec, trials),
         "evaluated": distinct(trials),

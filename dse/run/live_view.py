@@ -15,7 +15,7 @@ from tilewright.dse.run.front_file import hypervolume_by_batch
 from tilewright.dse.run.interrupts import FINISHING
 from tilewright.dse.run.progress import ProgressLines, describe_state
 from tilewright.dse.run.record import Trial
-from tilewright.dse.run.study_loop import distinct
+from tilewright.dse.run.study_loop import counted
 from tilewright.dse.study.study import StudySpec
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class LiveView:
     ) -> None:
         """Show the state after a batch; `seconds` is 0 for the batches that a resume finds."""
         self._sharing = total_of([self._sharing, sharing])
-        self._done = distinct(trials)
+        self._done = counted(trials)
         now = time.monotonic()
         if self._start is None:
             self._start = now - seconds, self._done if seconds == 0 else 0

@@ -10,7 +10,7 @@ from tilewright.arch.quantities import named_quantity
 from tilewright.dse.command.console import say
 from tilewright.dse.models.evaluator import NOTHING_SHARED, Sharing
 from tilewright.dse.run.record import FrontSoFar, Trial, points_of
-from tilewright.dse.run.study_loop import distinct
+from tilewright.dse.run.study_loop import counted, distinct
 from tilewright.dse.study.study import StudySpec
 
 _WORDS: Final = {
@@ -76,10 +76,9 @@ class ProgressLines:
         `trials`: all so far; `seconds`: duration of the batch, 0 if it was found at a resume.
         """
         del sharing
-        designs = distinct(trials)
-        if designs == self._shown:
+        if distinct(trials) == self._shown:
             return
-        self._shown = designs
+        self._shown, designs = distinct(trials), counted(trials)
         time = f"{seconds:.1f} s" if seconds else "kept before"
         say(f"batch {trials[-1].batch + 1}: {designs:>{self._width}}/{self._spec.trials} trials"
             f" ({time}) | {describe_state(self._spec, trials, self._front)}")  # fmt: skip

@@ -27,7 +27,7 @@ from tilewright.dse.models.evaluator import (
 )
 from tilewright.dse.models.evaluators import make_evaluator
 from tilewright.dse.models.worker_pool import LOKY, make_pool
-from tilewright.dse.run.environment import Keys, Start, describe
+from tilewright.dse.run.environment import Keys, Start, describe, name_of
 from tilewright.dse.run.front_file import summarize
 from tilewright.dse.run.interrupts import INTERRUPTED, stop_on_signals
 from tilewright.dse.run.record import Trial
@@ -131,13 +131,12 @@ def resume_study(
     """Go on with an interrupted run; the result is that of a run that was never interrupted.
 
     `changes`: extend the run (more trials, more values, another sampler), or evaluate failed trials
-    again. Raises RunError if there is no run, or if the study has changed since the run began;
-    EnvironmentFailed or WorkerLost if the machine does not allow to evaluate designs.
+    again. Raises RunError if there is no run, or if the study or the model has changed since the
+    run began; EnvironmentFailed or WorkerLost if the machine does not allow to evaluate designs.
     """
     run = RunDirectory.open(directory)
     check_unchanged(run)
-    if execution.evaluator is None:
-        check_model(run)
+    check_model(run, execution.evaluator)
     if changes is not None:
         extend_run(run, changes)
     return _run(load_study(directory / SPEC), run, execution)
@@ -181,18 +180,23 @@ def check_copies(run: RunDirectory) -> None:
         )
 
 
-def check_model(run: RunDirectory) -> None:
-    """Raise RunError if the designs of a run were evaluated by a model of the user.
+def check_model(run: RunDirectory, evaluator: Evaluator | None = None) -> None:
+    """Raise RunError if the study's model and one of the user would evaluate designs of one run.
 
-    Those evaluated by the study's own model would stand beside them.
+    `evaluator`: a model of the user, None for that of the study. Of two models of the user, which
+    may be a mended one and one that failed, the user must know.
     """
-    evaluator = run.environment().get("evaluator")
-    if evaluator is not None:
-        raise RunError(
-            f"the designs of the run in {run.path} were evaluated by {evaluator}, not by the model"
-            " of its study",
-            instead="from Python: resume_study(DIR, Execution(evaluator=...))",
-        )
+    recorded = run.environment().get("evaluator")
+    if (recorded is None) == (evaluator is None):
+        return
+    models = (recorded or "the model of its study", evaluator and name_of(evaluator))
+    raise RunError(
+        f"the designs of the run in {run.path} were evaluated by {models[0]}, not by"
+        f" {models[1] or 'the model of its study'}",
+        instead="resume_study without an evaluator, or a new run"
+        if recorded is None
+        else "from Python: resume_study(DIR, Execution(evaluator=...))",
+    )
 
 
 def _changed_copies(run: RunDirectory, environment: Mapping[str, Any]) -> list[str]:

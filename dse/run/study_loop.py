@@ -79,10 +79,10 @@ def explore(
 
     `setting`: study, key of a design, watcher, and what is known; `pool`: evaluates the designs.
     Batches already there are not evaluated again but told to the sampler, which proposes the
-    designs. A design that was tried before is recorded, but does not use up one of the study's
-    trials. `stop` is asked before each batch; if it says True, the trials so far are returned.
-    Raises SpecError if an objective or a constraint has no value, EnvironmentFailed if no design of
-    a batch could be evaluated.
+    designs. A design that was tried before, or that cannot be built, is recorded, but does not use
+    up one of the study's trials. `stop` is asked before each batch; if it says True, the trials so
+    far are returned. Raises SpecError if an objective or a constraint has no value,
+    EnvironmentFailed if no design of a batch could be evaluated.
     """
     search = _Search(setting, run, pool)
     with TrialLog(run) as log:
@@ -103,7 +103,7 @@ def explore(
 
 def is_complete(spec: StudySpec, trials: Sequence[Trial]) -> bool:
     """Return whether a search has come to its end: all its trials, or no new design to propose."""
-    if distinct(trials) >= spec.trials:
+    if designs_to_go(spec, trials) <= 0:
         return True
     last = trials[-1].batch if trials else 0
     newest = max((trial.batch for trial in trials if trial.same_as is None), default=0)
@@ -111,8 +111,23 @@ def is_complete(spec: StudySpec, trials: Sequence[Trial]) -> bool:
 
 
 def distinct(trials: Sequence[Trial]) -> int:
-    """Return the number of different designs among the trials: what counts as tried."""
+    """Return the number of different designs among the trials."""
     return sum(trial.same_as is None for trial in trials)
+
+
+def counted(trials: Sequence[Trial]) -> int:
+    """Return how many of a study's trials are used up: by different designs that can be built."""
+    return sum(t.same_as is None and t.status != "infeasible" for t in trials)
+
+
+def designs_to_go(spec: StudySpec, trials: Sequence[Trial]) -> int:
+    """Return how many different designs a search may still evaluate; 0 or less at its end.
+
+    A design that cannot be built uses up no trial. But a search ends when it has evaluated twice
+    its trials, and when it has tried the whole space.
+    """
+    tried = distinct(trials)
+    return min(spec.trials - counted(trials), spec.most_designs - tried, spec.space.size - tried)
 
 
 def result_of(trial: Trial, spec: StudySpec, base: Mapping[str, float] | None = None) -> Result:
@@ -184,7 +199,7 @@ class _Search:
         """Propose and evaluate one batch; what is known already is not evaluated again."""
         spec, first = self._setting.spec, len(trials)
         number = trials[-1].batch + 1 if trials else 0
-        size = min(spec.batch, spec.trials - distinct(trials))
+        size = min(spec.batch, designs_to_go(spec, trials))
         proposals = self._sampler.propose(number, first, size)
         points = [spec.space.point(proposal.choice) for proposal in proposals]
         keys = [self._setting.key_of(point) for point in points]

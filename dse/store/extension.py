@@ -17,6 +17,7 @@ from tilewright.arch.names import close_names, did_you_mean
 from tilewright.dse.models.evaluator import Attempt
 from tilewright.dse.run.record import Trial
 from tilewright.dse.run.rundir import ENVIRONMENT, SPEC, TRIALS, RunDirectory, TrialLog
+from tilewright.dse.run.study_loop import counted
 from tilewright.dse.store.known_outcomes import known_outcomes
 from tilewright.dse.store.safe_files import RunError, pretty_json, write_atomically
 from tilewright.dse.store.trial_line import line_of, trial_of
@@ -188,7 +189,7 @@ def _check_islands(run: RunDirectory, changes: Changes) -> None:
 
 def _check_length(spec: StudySpec, trials: Sequence[Trial]) -> None:
     """Raise RunError if a study allows fewer designs than have been tried."""
-    designs = sum(trial.same_as is None for trial in trials)
+    designs = counted(trials)
     if spec.trials < designs:
         raise RunError(
             "the run has more trials already",

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from typing import Any
 
 from tilewright.arch.errors import SpecError, Where
-from tilewright.arch.expressions.units import unknown_unit, without_units
+from tilewright.arch.expressions.units import units_in, unknown_unit
 from tilewright.arch.files.document import Document
 from tilewright.arch.names import did_you_mean
 from tilewright.dse.models.evaluators import METRICS
 from tilewright.dse.run.figures import check_names, is_plain_name
-from tilewright.dse.study.design_space import Dimension, Space, Value, canonical_json
+from tilewright.dse.study.design_space import Dimension, Space, Value
 from tilewright.dse.study.study_file import KnobItem, MapperItem, StudyFile
 
 _KNOB_KINDS = ("arch", "workload", "mapping", "machine", "mapper")
@@ -69,8 +70,25 @@ class KnobReader:
     def bytes(self, value: float | str, *path: str | int) -> int | float:
         """Return a number of bytes; a quantity with a unit stands for bits. Errors as `number`."""
         number = self.number(value, *path)
-        has_unit = isinstance(value, str) and without_units(value) != value
-        return number / 8 if has_unit else number
+        self._check_units(value, {"bits": "600 MB"}, *path)
+        return number / 8 if units_in(value) else number
+
+    def seconds(self, value: float | str, *path: str | int) -> int | float:
+        """Return a number of seconds. Errors as `number`, and for units of something else."""
+        number = self.number(value, *path)
+        self._check_units(value, {"time": "10 s"}, *path)
+        return number
+
+    def _check_units(self, value: object, kinds: Mapping[Any, str], *path: str | int) -> None:
+        """Raise SpecError for a unit that is of none of some kinds, which have an example each."""
+        for unit in units_in(value):
+            if unit.dimension not in kinds:
+                raise SpecError(
+                    f"{unit.name} is no unit of {' or '.join(kinds)}",
+                    where=self._where(*path),
+                    value=value,
+                    instead=f"for example {' or '.join(kinds.values())}",
+                )
 
     def _where(self, *path: str | int) -> Where:
         return self._document.where(path)
@@ -147,9 +165,10 @@ class KnobReader:
             )
 
     def _values(self, path: str, values: Sequence[Value]) -> tuple[Value, ...]:
-        seen: set[str] = set()
+        seen: set[tuple[bool, Value]] = set()  # True is 1 in Python, and 1.0 is 1
         for position, value in enumerate(values):
-            text = canonical_json(self._constant(value, path, position))
+            constant = self._constant(value, path, position)
+            text = isinstance(constant, bool), constant
             if text in seen:
                 raise SpecError(
                     "the value is listed twice",
@@ -163,6 +182,7 @@ class KnobReader:
         """Return the number that a text such as `64 KiB` or `2**15` stands for, else the value."""
         if path.startswith("mapper."):
             return self._option(value, path, position)
+        self._check_field(path, value, "values", position)
         if not isinstance(value, str) or path.startswith("mapping."):
             return value
         try:
@@ -172,10 +192,21 @@ class KnobReader:
                 raise
             return value
 
+    def _check_field(self, path: str, value: object, *place: str | int) -> None:
+        """Raise SpecError for a value of a field of a component in a unit of something else."""
+        from tilewright.arch.flattening.resolve import UNITS_OF
+
+        kinds = UNITS_OF.get(path.rpartition(".")[2])
+        if kinds and path.startswith("arch.") and not path.startswith("arch.variables."):
+            self._check_units(value, kinds, "space", path, *place)
+
     def _range(self, path: str, knob: KnobItem) -> tuple[Value, ...]:
         assert knob.range is not None
         low, high = (self.number(knob.range[i], "space", path, "range", i) for i in (0, 1))
+        for position, end in enumerate(knob.range):
+            self._check_field(path, end, "range", position)
         step = 1 if knob.step is None else self.number(knob.step, "space", path, "step")
+        self._check_field(path, knob.step, "step")
         where = self._where("space", path)
         if step <= 0 or high < low:
             raise SpecError("a range goes up: [low, high] with a positive step", where=where)
@@ -190,6 +221,7 @@ class KnobReader:
         ends: list[int] = []
         for position, end in enumerate(knob.pow2):
             number = self.number(end, "space", path, "pow2", position)
+            self._check_field(path, end, "pow2", position)
             if not isinstance(number, int) or number < 1 or number & (number - 1):
                 raise SpecError(
                     "the ends of pow2 are powers of two",
@@ -203,7 +235,7 @@ class KnobReader:
         return tuple(2**exponent for exponent in exponents)
 
 
-_READERS = {"budget": KnobReader.number, "max_memory": KnobReader.bytes}
+_READERS = {"budget": KnobReader.seconds, "max_memory": KnobReader.bytes}
 
 
 def _steps(low: float, high: float, step: float) -> tuple[Value, ...]:

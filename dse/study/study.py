@@ -87,7 +87,8 @@ class StudySpec:
     `question`: text for the report; `arch`, `workloads`: input files; `model`: what evaluates a
     design; `machine`: profile of the simulated machine; `objectives`, `constraints`: on metrics;
     `space`: the designs; `sampler` with `sampler_options`, `seed`, `population`: how it is
-    searched; `trials`: how many designs, `batch`: how many at once; `limits`: of each evaluation;
+    searched; `trials`: how many designs that can be built, `batch`: how many at once; `target`:
+    designs of any kind after which it ends, 0: twice the trials; `limits`: of each evaluation;
     `islands`: how many searches of its own kind there are, of which each tries `migration` designs
     between two exchanges of their fronts;
     `bounds_first`: a design whose lower bounds an executed design beats is not executed;
@@ -118,6 +119,12 @@ class StudySpec:
     bounds_first: bool = False
     islands: int = 1
     migration: int = 0
+    target: int = 0
+
+    @property
+    def most_designs(self) -> int:
+        """How many designs are evaluated at most, those that cannot be built among them."""
+        return self.target or 2 * self.trials
 
     @property
     def workload(self) -> StudyInput:

@@ -13,15 +13,21 @@ from pydantic import (
     StrictFloat,
     StrictInt,
     StrictStr,
+    WithJsonSchema,
 )
 
 from tilewright.arch.spec.schema import SpecModel
 from tilewright.dse.run.pareto import Goal
+from tilewright.dse.sampling.sampler_names import NAMES
 
 Scalar = StrictBool | StrictInt | StrictFloat | StrictStr
 Number = StrictInt | StrictFloat | StrictStr  # a string is an arithmetic expression
 ModelName = Literal["analytical", "simulated", "grid_matmul", "blocked_matmul"]
-_KNOB_PATH = r"^(arch|workload|machine|mapper)\..|^mapping\.[^.]+\.."
+Above0 = Annotated[
+    Number, WithJsonSchema({"type": ["number", "string"], "exclusiveMinimum": 0, "minLength": 1})
+]
+NAME_OF_A_STUDY = r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}"
+_SAMPLER = rf"^({'|'.join(NAMES)})$|\."
 Positive = Annotated[int, Field(strict=True, ge=1)]
 Natural = Annotated[int, Field(strict=True, ge=0)]
 
@@ -34,9 +40,25 @@ def _limit_alone(value: Any) -> Any:
     return {"limit": value} if isinstance(value, str) else value
 
 
-def _one_of(*keys: str) -> ConfigDict:
+def _with(key: str) -> dict[str, Any]:
+    """Return the JSON Schema of what has a value under a key: `key: null` is none."""
+    return {"required": [key], "properties": {key: {"not": {"type": "null"}}}}
+
+
+def _one_of(*keys: str, **more: Any) -> ConfigDict:
     """Return the settings of a model whose JSON Schema asks for exactly one of some keys."""
-    return ConfigDict(json_schema_extra={"oneOf": [{"required": [key]} for key in keys]})
+    return ConfigDict(json_schema_extra={"oneOf": [_with(key) for key in keys], **more})
+
+
+def _if(condition: dict[str, Any], then: dict[str, Any]) -> dict[str, Any]:
+    """Return the JSON Schema of what is as `then` if it is as `condition`."""
+    return {"if": condition, "then": then}
+
+
+def _only_of(model: ModelName, others: dict[str, Any]) -> dict[str, Any]:
+    """Return the JSON Schema of a study: `others` are the keys of studies of any other model."""
+    is_model = {"properties": {"model": {"const": model}}}
+    return _if({"not": is_model}, {"properties": others})
 
 
 def _may_be_text(read: Callable[[Any], Any], item: type[SpecModel]) -> BeforeValidator:
@@ -62,7 +84,7 @@ class WorkloadItem(InputFile):
     (`bert.energy`), by default the name of the file.
     """
 
-    weight: Number = 1
+    weight: Above0 = 1
     name: StrictStr | None = None
 
 
@@ -93,7 +115,11 @@ class ConstraintItem(SpecModel):
     `base` has the metrics of the first baseline.
     """
 
-    model_config = _one_of("limit", "metric")
+    model_config = _one_of(
+        "limit",
+        "metric",
+        **_if(_with("metric"), {"anyOf": [_with("max"), _with("min")]}),
+    )
 
     limit: StrictStr | None = None
     metric: StrictStr | None = None
@@ -109,11 +135,13 @@ class KnobItem(SpecModel):
     reports and queries.
     """
 
-    model_config = _one_of("values", "range", "pow2")
+    model_config = _one_of("values", "range", "pow2", **_if(_with("step"), _with("range")))
 
-    values: list[Scalar] | None = Field(default=None, min_length=1)
+    values: list[Scalar] | None = Field(
+        default=None, min_length=1, json_schema_extra={"uniqueItems": True}
+    )
     range: tuple[Number, Number] | None = None
-    step: Number | None = None
+    step: Above0 | None = None
     pow2: tuple[Number, Number] | None = None
     name: StrictStr | None = None
 
@@ -131,13 +159,19 @@ class SearchItem(SpecModel):
     after every `migration` designs.
     """
 
-    sampler: StrictStr | None = None
+    model_config = ConfigDict(
+        json_schema_extra=_if(
+            _with("migration"), {"required": ["islands"], "properties": {"islands": {"minimum": 2}}}
+        )
+    )
+
+    sampler: Annotated[StrictStr, Field(json_schema_extra={"pattern": _SAMPLER})] | None = None
     options: dict[str, Scalar] = Field(default_factory=dict)
     trials: Positive = 100
     batch: Positive = 8
     population: Annotated[int, Field(strict=True, ge=2)] | None = None
-    limit_s: Number | None = None
-    limit_memory: Number | None = None
+    limit_s: Above0 | None = None
+    limit_memory: Above0 | None = None
     bounds_first: StrictBool = False
     islands: Annotated[int, Field(strict=True, ge=1, le=999)] = 1
     migration: Positive | None = None
@@ -154,7 +188,7 @@ class MapperItem(SpecModel):
     objective: StrictStr = "edp"
     front: list[StrictStr] = Field(default_factory=list)
     budget: Number | None = None
-    max_memory: Number | None = None
+    max_memory: Above0 | None = None
     fusion: StrictBool = True
     uneven: list[StrictStr] = Field(default_factory=list)
     method: StrictStr | None = None
@@ -187,9 +221,15 @@ class PublishedItem(SpecModel):
 
 Objectives = Annotated[
     list[Annotated[ObjectiveItem, _may_be_text(_metric_alone, ObjectiveItem)]],
-    Field(min_length=1),
+    Field(min_length=1, json_schema_extra={"uniqueItems": True}),
 ]
 Constraints = list[Annotated[ConstraintItem, _may_be_text(_limit_alone, ConstraintItem)]]
+
+
+_KNOB_PATH = (
+    r"^(arch|machine)\..|^workload\.(?!variables\.).|^mapping\.[^.]+\.."
+    rf"|^mapper\.({'|'.join(MapperItem.model_fields)})$"
+)
 
 
 class StudyFile(SpecModel):
@@ -202,9 +242,17 @@ class StudyFile(SpecModel):
     `baselines`: designs to try first; `published`: figures of others to compare with.
     """
 
-    model_config = _one_of("workload", "workloads")
+    model_config = _one_of(
+        "workload",
+        "workloads",
+        allOf=[
+            _only_of("analytical", {"mapper": {"maxProperties": 0}}),
+            _only_of("simulated", {"search": {"properties": {"bounds_first": {"const": False}}}}),
+        ],
+    )
 
-    name: StrictStr  # names a folder below runs/, too: study_reader checks it
+    # It names a folder below runs/, too: study_reader checks it.
+    name: Annotated[StrictStr, Field(json_schema_extra={"pattern": f"^{NAME_OF_A_STUDY}$"})]
     question: StrictStr = ""
     seed: Natural = 0
     arch: ArchFile

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.arch.errors import SpecError, Where, placed
+from tilewright.arch.expressions.units import units_in
 from tilewright.arch.files.document import DocPath, Document, untag
 from tilewright.arch.names import did_you_mean
 from tilewright.dse.command.settings import check_used
@@ -20,6 +21,7 @@ from tilewright.dse.run.figures import (
     Constraint,
     check_figure,
     check_names,
+    check_unit,
     is_plain_name,
     parse_constraint,
 )
@@ -36,6 +38,7 @@ from tilewright.dse.study.study import (
     StudySpec,
 )
 from tilewright.dse.study.study_file import (
+    NAME_OF_A_STUDY,
     ArchFile,
     ConstraintItem,
     InputFile,
@@ -43,7 +46,7 @@ from tilewright.dse.study.study_file import (
     StudyFile,
 )
 
-_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}")
+_NAME = re.compile(NAME_OF_A_STUDY)
 
 
 class StudyReader:
@@ -191,9 +194,10 @@ class StudyReader:
             read = self._source(item, "workloads", variables, *place)
             name = item.name or re.sub(r"\W", "_", Path(item.file).stem)
             weight = self._knobs.number(item.weight, *place, "weight")
-            if weight <= 0:
+            if weight <= 0 or units_in(item.weight):
                 where = self._where(*place, "weight")
-                raise SpecError("a weight must be above 0", where=where, value=item.weight)
+                words = "a weight is a number above 0, without a unit"
+                raise SpecError(words, where=where, value=item.weight)
             if not name.isidentifier() or name in (BASE, *(each.name for each in inputs)):
                 raise SpecError(
                     "each workload needs a name of its own, of letters, digits and _",
@@ -245,6 +249,7 @@ class StudyReader:
         figures = []
         for position, item in enumerate(file.published):
             self._check_metric(item.metric, names, "published", position, "metric")
+            check_unit(item.metric, str(item.value), self._where("published", position, "value"))
             value = float(self._knobs.number(item.value, "published", position, "value"))
             figures.append(Published(item.name, item.metric, value, item.source))
         return tuple(figures)
@@ -289,6 +294,7 @@ class StudyReader:
             if written is None:
                 continue
             where = self._where("constraints", position, key)
+            check_unit(metric, str(written), where)
             if isinstance(written, str) and check_names(written, names, where):
                 yield Constraint(metric, sign, written)  # type: ignore[arg-type]  # one of two
                 continue
@@ -337,7 +343,7 @@ class StudyReader:
 
     def _limits(self, file: StudyFile) -> DesignLimits:
         values = []
-        for key, read in (("limit_s", self._knobs.number), ("limit_memory", self._knobs.bytes)):
+        for key, read in (("limit_s", self._knobs.seconds), ("limit_memory", self._knobs.bytes)):
             written = getattr(file.search, key)
             number = None if written is None else read(written, "search", key)
             if number is not None and number <= 0:
@@ -367,7 +373,7 @@ class StudyReader:
 
     def _mapper(self, file: StudyFile) -> dict[str, Any]:
         options: dict[str, Any] = file.mapper.model_dump(exclude_none=True)
-        for key, read in (("budget", self._knobs.number), ("max_memory", self._knobs.bytes)):
+        for key, read in (("budget", self._knobs.seconds), ("max_memory", self._knobs.bytes)):
             if key in options:
                 options[key] = float(read(options[key], "mapper", key))
         if file.model != "analytical" and file.mapper.model_fields_set:

@@ -87,9 +87,9 @@ def _state(opened: RunTrials, run: Path) -> str:
     from tilewright.dse.query.running import evaluated_of_batch
     from tilewright.dse.run.live_view import state_lines
     from tilewright.dse.run.rundir import REPORT
-    from tilewright.dse.run.study_loop import distinct, is_complete
+    from tilewright.dse.run.study_loop import counted, is_complete
 
-    words = [f"{distinct(opened.trials)}/{opened.spec.trials} trials"]
+    words = [f"{counted(opened.trials)}/{opened.spec.trials} trials"]
     words += state_lines(opened.spec, opened.trials)[:2] if len(opened) else ["no batch yet"]
     done = evaluated_of_batch(run)
     if is_complete(opened.spec, opened.trials):

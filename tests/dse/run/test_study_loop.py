@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 
 import pytest
 from design_files import log_of, run_here
@@ -41,6 +42,24 @@ def test_each_design_is_evaluated_once(toy, tmp_path):
     for trial in copies:
         assert result.trials[trial.same_as].point == trial.point
         assert result.trials[trial.same_as].metrics == trial.metrics
+
+
+def test_a_design_that_cannot_be_built_uses_up_no_trial(toy, tmp_path):
+    """A search ends at the end of its space, and at the latest with twice its trials."""
+    fine = {"space.arch.variables.GridY": {"values": [1, 2, 3, 4]}, "search.sampler": "random"}
+    result = run_here(toy, tmp_path / "some", fine | {"search.trials": 30})
+    status = Counter(trial.status for trial in result.trials if trial.same_as is None)
+    assert status["infeasible"] > 0
+    assert sum(status.values()) - status["infeasible"] == result.front["trials"] == 30
+
+    grid = run_here(toy, tmp_path / "all", fine | {"search.sampler": "grid", "search.trials": 216})
+    assert grid.ending == "done"
+    assert grid.front["evaluated"] == 216
+    assert grid.front["trials"] == 216 - 54, "no value of GridX, reduction and tile with GridY 3"
+
+    half = run_here(toy, tmp_path / "half", {"search.sampler": "random", "search.trials": 20})
+    assert half.front["evaluated"] == 40
+    assert half.front["trials"] < 20
 
 
 def test_baseline_is_tried_first_and_limits_are_recorded(toy, tmp_path):
@@ -82,7 +101,7 @@ def test_nothing_feasible(toy, tmp_path):
 
     result = run_here(toy, tmp_path, {"search.trials": 10}, Never())
     assert result.ending == "nothing feasible"
-    assert result.front["status"] == {"infeasible": 10}
+    assert result.front["status"] == {"infeasible": 20}, "twice as many, then it ends"
     assert "it never fits" in (tmp_path / "run" / "report.html").read_text()
 
 

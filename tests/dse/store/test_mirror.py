@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain, cycle
+
 import optuna
 import pytest
 from optuna.storages import JournalStorage
@@ -53,7 +55,7 @@ def test_a_mirror_that_fails_before_or_within_a_batch_gets_each_trial_once(
     spec = load_study(toy.write_study(tmp_path), {"search.trials": 24})
     target = f"sqlite:///{tmp_path / 'study.db'}"
     mirror = Mirror(spec, target, "toy")
-    calls = iter(["read fails", "read", "some are written", "read", "written"])
+    calls = chain(["read fails", "read", "some are written"], cycle(["read", "written"]))
 
     class Failing:
         def __init__(self, study):
@@ -115,7 +117,7 @@ def test_a_mirror_that_has_another_run_of_that_name_is_refused(toy, tmp_path):
         )
 
     run("first", 1, True)
-    with pytest.raises(TilewrightError, match="study toy already, with 8 trials of another run"):
+    with pytest.raises(TilewrightError, match="study toy already, with 16 trials of another run"):
         run("second", 2, True)
     assert not (tmp_path / "second" / "run").exists(), "said before anything was evaluated"
     with pytest.raises(TilewrightError, match="of another run"):

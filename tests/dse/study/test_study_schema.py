@@ -12,8 +12,11 @@ from typing import Any
 import pytest
 import yaml
 
+from tilewright.arch.errors import SpecError
+from tilewright.arch.files.source import load_document
 from tilewright.dse.command.shipped import studies_folder
 from tilewright.dse.study.study_file import StudyFile
+from tilewright.dse.study.study_reader import StudyReader
 
 jsonschema = pytest.importorskip("jsonschema", reason="not installed: pip install jsonschema")
 
@@ -103,23 +106,62 @@ def test_the_schema_takes_what_the_reader_takes(schema, changes):
     assert schema.is_valid(study)
 
 
+KNOB = "arch.variables.Lanes"
+
+
 @pytest.mark.parametrize(
     "changes",
     [
+        {"name": "../other"},
+        {"name": "a name with blanks"},
         {"objectives": []},
         {"objectives": [3]},
+        {"objectives": ["energy", "energy"]},
         {"constraints": [{"limit": "area <= 1", "metric": "area"}]},
+        {"constraints": [{"metric": "area"}]},
+        {"constraints": [{"metric": "area", "max": None}]},
+        {"constraints": [{"max": 1}]},
         {"space": {"archi.variables.Lanes": {"values": [8]}}},
         {"space": {"mapping.up": {"values": [8]}}},
-        {"space": {"arch.variables.Lanes": {"values": [8], "pow2": [1, 2]}}},
-        {"space": {"arch.variables.Lanes": {"name": "lanes"}}},
+        {"space": {"mapper.objectve": {"values": ["edp"]}}},
+        {"space": {"workload.variables.M": {"values": [8]}}},
+        {"space": {KNOB: {"values": [8], "pow2": [1, 2]}}},
+        {"space": {KNOB: {"name": "lanes"}}},
+        {"space": {KNOB: {"values": [8, 8]}}},
+        {"space": {KNOB: {"values": [8, 8.0]}}},
+        {"space": {KNOB: {"values": [8], "step": 2}}},
+        {"space": {KNOB: {"range": [8, 16], "step": 0}}},
+        {"space": {KNOB: {"range": [8]}}},
         {"workloads": [{"file": "mlp.yaml"}]},
+        {"workload": None, "workloads": [{"file": "mlp.yaml", "weight": 0}]},
         {"search": {"trials": 0}},
+        {"search": {"sampler": "nsga"}},
+        {"search": {"limit_s": 0}},
+        {"search": {"limit_memory": -1}},
+        {"search": {"migration": 8}},
+        {"search": {"bounds_first": True}},
+        {"mapper": {"max_memory": 0}},
+        {"mapper": {"front": "energy"}},
         {"model": "analytic"},
+        {"model": "simulated", "mapper": {"budget": 3}, "objectives": ["cycles"]},
     ],
 )
 def test_the_schema_refuses_what_the_reader_refuses(schema, changes):
-    assert not schema.is_valid(SMALL | changes)
+    study = SMALL | changes
+    with pytest.raises(SpecError):
+        read(study)
+    assert not schema.is_valid(study)
+
+
+def test_the_reader_takes_the_study_that_is_changed(schema):
+    assert read(SMALL).name == "small"
+    assert schema.is_valid(SMALL | {"model": "simulated", "objectives": ["cycles"], "mapper": {}})
+
+
+def read(study: Any) -> Any:
+    """Return what the reader makes of the data of a study; its files are not looked for."""
+    document = load_document(Path("study.yaml"), text=yaml.safe_dump(study))
+    return StudyReader(document, Path(), stored=True).read({}, {})
 
 
 def test_the_resolved_study_of_a_run_is_valid(schema, toy, tmp_path):
