@@ -36,6 +36,10 @@ _BLOCK = re.compile(
 _DURATIONS = (
     (re.compile(r"searched in [\d.,]+ \w+"), "searched in # s"),
     (re.compile(r"\([\d.]+ s\)"), "(# s)"),
+    (
+        re.compile(r"\d+ others, drawn at random, took [^;\n]+"),
+        "# others, drawn at random, took # s",
+    ),
     (re.compile(r"took [\d.]+ \w+"), "took # s"),
     (re.compile(r"about [\d.]+ \w+ on \d+ workers?"), "about # s on # workers"),
     (re.compile(r"^seconds: .*$", re.MULTILINE), "seconds: #"),

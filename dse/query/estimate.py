@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import ceil
+from statistics import fmean
 from typing import Any
 
 from tilewright.arch.quantities import some
@@ -18,36 +20,52 @@ from tilewright.dse.study.study import StudySpec
 from tilewright.mapper.searches.shared.hit_counts import KEEPING
 
 PATIENCE = 30.0  # seconds for the design that is tried
+DRAWN = 8
+"""How many other designs are tried, too."""
+DRAWN_S = 10.0  # seconds for all of them
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """What a study would cost.
 
-    `designs`: size of the space; `trials`: designs that would be evaluated; `sample`: the attempt
-    on one design, the first baseline or the first of the space. `searches`: how many searches
-    answer all designs, 0 if each has one of its own; `seconds_known`: of a design that such a
-    search has answered, of which `sample` then is the first. `seconds`: of all trials on that many
-    `workers`, if each takes as long as the sample.
+    `designs`: size of the space; `trials`: designs that can be built and would be evaluated;
+    `most`: designs of any kind that would be; `sample`: the attempt on one design, the first
+    baseline or the first of the space; `drawn`: attempts on others, drawn at random. `searches`:
+    how many searches answer all designs, 0 if each has one of its own; `seconds_known`: of a design
+    that such a search has answered, of which `sample` then is the first. `seconds`: of all trials
+    on that many `workers`, if each takes as long as these do on average.
     """
 
     name: str
     designs: int
     trials: int
+    most: int
     workers: int
     sample: Attempt
+    drawn: tuple[Attempt, ...] = ()
     searches: int = 0
     seconds_known: float = 0.0
 
     @property
+    def evaluations(self) -> int:
+        """How many designs are evaluated, if as many cannot be built as of those tried here."""
+        tried = (self.sample, *self.drawn)
+        buildable = sum(each.outcome.status != "infeasible" for each in tried)
+        return min(
+            self.most, ceil(self.trials * len(tried) / buildable) if buildable else self.most
+        )
+
+    @property
     def seconds(self) -> float:
-        """Seconds that the study takes, if each design takes as long as the sample.
+        """Seconds that the study takes, if each design takes as long as those that were tried.
 
         A search for many designs is made by each worker that has one of them.
         """
         workers = min(self.workers, self.trials)
         if not self.searches:
-            return self.sample.seconds * self.trials / workers
+            tried = [each.seconds for each in (self.sample, *self.drawn)]
+            return fmean(tried) * self.evaluations / workers
         searches = min(self.searches, self.trials)
         return searches * self.sample.seconds + self.trials * self.seconds_known / workers
 
@@ -57,8 +75,10 @@ class Estimate:
             "study": self.name,
             "designs": self.designs,
             "evaluations": self.trials,
+            "evaluations_at_most": self.most,
             "workers": self.workers,
             "seconds_of_one": round(self.sample.seconds, 6),
+            "seconds_of_drawn": [round(each.seconds, 6) for each in self.drawn],
             "searches": self.searches or None,
             "seconds": round(self.seconds, 3),
             "at_least": self.is_cut,
@@ -69,19 +89,35 @@ class Estimate:
     def text(self) -> str:
         """Return the estimate as text for the terminal."""
         about = "more than" if self.is_cut else "about"
+        most = "at most"
+        if self.most > self.trials:
+            most = f"of designs that can be built, {self.most:,} of any at most"
         return "\n".join(
             [
                 f"{self.name}: {some(self.designs, 'design')} in the space",
-                f"evaluations: {self.trials:,} at most",
+                f"evaluations: {self.trials:,} {most}",
                 f"one design {self._tried()}",
+                *self._others(),
                 f"{about} {_duration(self.seconds)} on {some(self.workers, 'worker')}",
             ]
         )
 
+    def _others(self) -> Iterator[str]:
+        """Yield what the designs that were drawn took."""
+        if not self.drawn:
+            return
+        seconds = [each.seconds for each in self.drawn]
+        lacking = sum(each.outcome.status == "infeasible" for each in self.drawn)
+        yield (
+            f"{some(len(seconds), 'other')}, drawn at random, took {min(seconds):.3g} to"
+            f" {max(seconds):.3g} s, {fmean(seconds):.3g} s on average"
+            + (f"; {lacking} cannot be built" if lacking else "")
+        )
+
     @property
     def is_cut(self) -> bool:
-        """Whether the sample was ended before its time."""
-        return _is_cut(self.sample)
+        """Whether the sample, or the last design that was drawn, was ended before its time."""
+        return _is_cut(self.sample) or sum(each.seconds for each in self.drawn) >= 0.99 * DRAWN_S
 
     def _tried(self) -> str:
         if self.is_cut:
@@ -104,25 +140,52 @@ class Estimate:
 def estimate(
     spec: StudySpec, workers: int, note: Callable[[str], None] = lambda _: None
 ) -> Estimate:
-    """Evaluate one design of a study; return what all would cost.
+    """Evaluate some designs of a study; return what all would cost.
 
-    It is the first baseline, or the first design of the space, and is evaluated twice: the first
-    time loads, and at the very first use compiles, what later designs find ready. What earlier runs
-    know of it is not asked for. After 30 s each time its search is asked to end. `note` is told
-    before. Raises SpecError for a study whose files or knobs cannot work.
+    The first is the first baseline, or the first design of the space, and is evaluated twice: the
+    first time loads, and at the very first use compiles, what later designs find ready. After 30 s
+    each time its search is asked to end. Then others are drawn at random, 8 or as many as end
+    within 10 s, unless one search answers many designs. What earlier runs know of them is not asked
+    for. `note` is told before. Raises SpecError for a study whose files or knobs cannot work.
     """
     preflight(spec)
     point = spec.baselines[0].point if spec.baselines else spec.space.point(spec.space.nth(0))
     evaluator = make_evaluator(spec)
-    note(f"evaluating one design, twice, at most {2 * PATIENCE:g} s")
-    sample = _attempt(evaluator, point)
+    note(
+        f"evaluating one design, twice, at most {2 * PATIENCE:g} s, and others for at most"
+        f" {DRAWN_S:g} s"
+    )
+    sample = _attempt(evaluator, point, PATIENCE)
     searches = getattr(evaluator, "searches", lambda _: 0)(spec.space)
     if not _is_cut(sample):
         KNOWN_FRONTS.clear()
-        sample = _attempt(evaluator, point)
-    seconds_known = _attempt(evaluator, point).seconds if searches and not _is_cut(sample) else 0.0
+        sample = _attempt(evaluator, point, PATIENCE)
+    drawn: tuple[Attempt, ...] = ()
+    seconds_known = 0.0
+    if searches and not _is_cut(sample):
+        seconds_known = _attempt(evaluator, point, PATIENCE).seconds
+    elif not _is_cut(sample):
+        drawn = tuple(_drawn(spec, evaluator, point))
     size = spec.space.size
-    return Estimate(spec.name, size, spec.trials, workers, sample, searches, seconds_known)
+    most = min(spec.most_designs, size)
+    return Estimate(
+        spec.name, size, spec.trials, most, workers, sample, drawn, searches, seconds_known
+    )
+
+
+def _drawn(spec: StudySpec, evaluator: Evaluator, tried: Point) -> Iterator[Attempt]:
+    """Yield attempts on designs drawn at random, until their time is over."""
+    from tilewright.dse.sampling.sampler_sequence import RandomSequence
+
+    choices = dict.fromkeys(RandomSequence(spec.space, spec.seed).choices(0, 0, 2 * DRAWN))
+    points = [spec.space.point(choice) for choice in choices]
+    left = DRAWN_S
+    for point in [each for each in points if each != tried][: min(DRAWN, spec.trials - 1)]:
+        if left <= 0.01 * DRAWN_S:
+            return
+        attempted = _attempt(evaluator, point, left)
+        left -= attempted.seconds
+        yield attempted
 
 
 def _is_cut(sample: Attempt) -> bool:
@@ -130,8 +193,8 @@ def _is_cut(sample: Attempt) -> bool:
     return sample.seconds >= 0.99 * PATIENCE
 
 
-def _attempt(evaluator: Evaluator, point: Point) -> Attempt:
-    with _stopped_after(PATIENCE):
+def _attempt(evaluator: Evaluator, point: Point, patience: float) -> Attempt:
+    with _stopped_after(patience):
         return attempt(evaluator, point)
 
 

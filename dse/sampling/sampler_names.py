@@ -24,7 +24,11 @@ OPTUNA_CLASSES: Mapping[str, str] = {
 }
 GUIDED = "bottleneck"
 NAMES = (*SEQUENCES, *OPTUNA_CLASSES, GUIDED)
-_PACKAGES: Mapping[str, str] = {"cmaes": "cmaes", "gp": "torch"}
+_PACKAGES: Mapping[str, tuple[str, str]] = {
+    "cmaes": ("cmaes", "samplers"),
+    "gp": ("torch", "gp"),
+}
+"""By sampler: the package that it needs, and the extra of Tilewright that has it."""
 _SPELLINGS: Mapping[str, str] = {  # by lower-case letters and digits alone
     **{name: name for name in NAMES},
     "nsgaii": "nsga2",
@@ -67,12 +71,12 @@ def _check_class(path: str, objectives: int, where: Where | None) -> None:
 
 
 def _check_needs(name: str, short: str, objectives: int, where: Where | None) -> None:
-    package = _PACKAGES.get(short)
-    if package is not None and find_spec(package) is None:
+    package, extra = _PACKAGES.get(short, ("", ""))
+    if package and find_spec(package) is None:
         raise SpecError(
             f"the sampler {name} needs the package {package}, which is not installed",
             where=where,
-            instead=f"pip install {package}",
+            instead=f"pip install {package}, or 'tilewright[{extra}]', which has it",
         )
     if short in _ONE_OBJECTIVE and objectives > 1:
         raise SpecError(

@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from tilewright.arch.errors import SpecError
 from tilewright.dse.models.evaluator import Outcome
 from tilewright.dse.query import estimate as module
 from tilewright.dse.study.study_loading import load_study
@@ -25,7 +26,7 @@ class Search:
         return Outcome({"energy": 1.0, "latency": 1.0, "area": 1.0})
 
 
-@pytest.mark.parametrize(("seconds", "asked"), [(0.0, 2), (20.0, 1)])
+@pytest.mark.parametrize(("seconds", "asked"), [(0.0, 2 + module.DRAWN), (20.0, 1)])
 def test_a_long_design_is_ended(toy, tmp_path, monkeypatch, seconds, asked):
     search = Search(seconds)
     monkeypatch.setattr(module, "make_evaluator", lambda _: search)
@@ -54,6 +55,40 @@ def test_what_the_first_design_loads_or_compiles_does_not_count(toy, tmp_path, m
     found = module.estimate(load_study(toy.write_study(tmp_path)), workers=2)
     assert found.sample.seconds < 0.2
     assert not found.is_cut
+
+
+class Differing:
+    """The reference takes no time; of the other designs each takes some, and half are no good."""
+
+    def __init__(self, reference, seconds):
+        self.reference = reference
+        self.seconds = seconds
+        self.asked = []
+
+    def evaluate(self, point):
+        if point != self.reference:
+            self.asked.append(tuple(point.values()))
+            STOP_REQUESTED.wait(self.seconds)
+            if len(self.asked) % 2:
+                raise SpecError("it does not fit")
+        return Outcome({"energy": 1.0, "latency": 1.0, "area": 1.0})
+
+
+@pytest.mark.parametrize(("seconds", "drawn", "is_cut"), [(0.02, 8, False), (0.3, 3, True)])
+def test_other_designs_count_too(toy, tmp_path, monkeypatch, seconds, drawn, is_cut):
+    spec = load_study(toy.write_study(tmp_path))
+    model = Differing(dict(spec.baselines[0].point), seconds)
+    monkeypatch.setattr(module, "make_evaluator", lambda _: model)
+    monkeypatch.setattr(module, "preflight", lambda _: None)
+    monkeypatch.setattr(module, "DRAWN_S", 0.8)
+    found = module.estimate(spec, workers=1)
+    assert len(found.drawn) == len(set(model.asked)) == drawn
+    assert found.is_cut == is_cut
+    lacking = (drawn + 1) // 2
+    assert f"{lacking} cannot be built" in found.text()
+    assert found.evaluations == min(144, -(-72 * (drawn + 1) // (drawn + 1 - lacking)))
+    assert found.seconds >= 0.5 * seconds * found.evaluations, "not 72 times nothing"
+    assert "evaluations: 72 of designs that can be built, 144 of any at most" in found.text()
 
 
 def test_a_search_for_many_designs_counts_for_each_number_of_lanes(finished, tmp_path):

@@ -72,6 +72,20 @@ def test_the_resolved_study_is_a_study_with_the_same_result(toy, tmp_path):
     assert (tmp_path / "again" / "trials.jsonl").read_bytes() == log_of(tmp_path)
 
 
+def test_a_run_of_the_model_of_a_study_does_not_go_on_with_one_of_the_user(
+    toy, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("tilewright.dse.run.runner.make_evaluator", lambda spec: toy.ToyModel())
+    monkeypatch.setattr("tilewright.dse.run.runner.preflight", lambda spec: None)
+    spec = load_study(toy.write_study(tmp_path), {"search.trials": 8})
+    start_study(spec, tmp_path / "run", Execution())
+    before = log_of(tmp_path)
+    with pytest.raises(RunError, match=r"by the model of its study, not by .*ToyModel"):
+        resume_study(tmp_path / "run", Execution(evaluator=toy.ToyModel()), Changes(20))
+    assert log_of(tmp_path) == before
+    assert load_study(tmp_path / "run" / "spec.resolved.yaml").trials == 8
+
+
 def test_a_run_with_a_model_of_the_user_is_not_mixed_with_the_model_of_its_study(toy, tmp_path):
     """Nor do its figures go into other runs."""
     result = run_here(toy, tmp_path, {"search.trials": 16})

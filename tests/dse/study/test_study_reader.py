@@ -147,3 +147,40 @@ def test_units_that_do_not_go_with_a_field(toy, tmp_path, before, after, message
     text = toy.STUDY.replace(before, after).replace("GridY: 1\n", "GridY: 4\n")
     with pytest.raises(SpecError, match=message):
         load_study(toy.write_study(tmp_path, text))
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("mapper.budget", "2 GB", "GB is no unit of time"),
+        ("mapper.max_memory", "3 s", "s is no unit of bits"),
+        ("search.limit_s", "2 MiB", "MiB is no unit of time"),
+        ("search.limit_memory", "1 GHz", "GHz is no unit of bits"),
+    ],
+)
+def test_a_limit_in_a_unit_of_something_else(toy, tmp_path, key, value, words):
+    text = toy.write_study(tmp_path).read_text().replace("model: simulated", "model: analytical")
+    text = text.replace("- {metric: cycles}", "").replace("  mapping.", "  # mapping.")
+    text = (
+        text[: text.index("constraints:")] + text[text.index("space:") : text.index("baselines:")]
+    )
+    (tmp_path / "units.yaml").write_text(text)
+    with pytest.raises(SpecError, match=words):
+        load_study(tmp_path / "units.yaml", {key: value})
+
+
+@pytest.mark.parametrize(
+    "knob", [{"values": ["3 ms"]}, {"pow2": ["1 s", "4 s"]}, {"range": [1, "4 W"]}]
+)
+def test_a_size_in_a_unit_of_something_else(toy, tmp_path, knob):
+    text = toy.write_study(tmp_path).read_text()
+    knobs = f"arch.SRAM.size: {json.dumps(knob)}\n  arch.variables.GridY"
+    (tmp_path / "units.yaml").write_text(text.replace("arch.variables.GridY", knobs, 1))
+    with pytest.raises(SpecError, match="is no unit of bits"):
+        load_study(tmp_path / "units.yaml")
+
+
+def test_a_limit_of_a_metric_in_a_unit_of_something_else(toy, tmp_path):
+    path = toy.write_study(tmp_path)
+    with pytest.raises(SpecError, match="energy is not measured in ms"):
+        load_study(path, {"constraints": [{"metric": "energy", "max": "3 ms"}]})
