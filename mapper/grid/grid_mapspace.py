@@ -26,11 +26,7 @@ from tilewright.mapper.grid.grid_shares import (
     padded_sizes,
     shares_by_work,
 )
-from tilewright.mapper.grid.number_types import (
-    dtype_of,
-    joins_over_elements,
-    values_per_wavelet,
-)
+from tilewright.mapper.grid.number_types import dtype_of, values_per_wavelet
 from tilewright.mapper.grid.reductions import Axis
 from tilewright.mapper.grid.rings.ring_options import RingQuestion, ring_options
 from tilewright.mapper.grid.schemes.auto_tree import PUBLISHED_COSTS, LineCosts
@@ -213,10 +209,8 @@ class GridMapspace:
         return [*best, *near]
 
     def _allows_shares(self, axis: str, names: frozenset[str]) -> bool:
-        summed = any(self._is_reduced(name) for name in names)
-        may_join = not summed or joins_over_elements(self.einsum)
         may_share = all(self._may_share(axis, name) for name in names)
-        return may_join and may_share and self.constraints.allows_shares(axis, names)
+        return may_share and self.constraints.allows_shares(axis, names)
 
     def _may_share(self, axis: str, name: str) -> bool:
         """Return whether elements along an axis may divide a rank variable, by `may_reuse`.

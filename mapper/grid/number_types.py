@@ -84,7 +84,7 @@ def values_per_wavelet(values: int, dtype: str) -> int:
     return 2 if dtype in ("f16", "i16") and values % 2 == 0 else 1
 
 
-def joins_over_elements(einsum: Einsum) -> bool:
-    """Tell whether elements can add up partial results on the fabric: floats, and sums of i16."""
+def joins_in_one_operation(einsum: Einsum) -> bool:
+    """Tell whether an operation joins partial results as they come: of floats, and sums of i16."""
     numbers = number_types(einsum)
     return not numbers.is_integer or (numbers.output == "i16" and not joins_by_max(einsum))

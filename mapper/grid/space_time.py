@@ -14,7 +14,12 @@ from math import prod
 
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.mapper.grid.grid import Grid
-from tilewright.mapper.grid.number_types import NumberTypes, number_types, values_per_wavelet
+from tilewright.mapper.grid.number_types import (
+    NumberTypes,
+    joins_in_one_operation,
+    number_types,
+    values_per_wavelet,
+)
 from tilewright.mapper.grid.reductions import Axis
 from tilewright.mapper.mapping.mapping import Mapping
 from tilewright.mapper.workload.einsum import Einsum, TensorAccess
@@ -166,8 +171,11 @@ class SpaceTime:
     def values_per_wavelet(self, tensor: HeldTensor) -> int:
         """Return how many values of a tensor's tiles go in one wavelet: 1 or 2.
 
-        It holds for all streams of them, but for the partial sums of a ring.
+        It holds for all streams of them, but for the partial sums of a ring. Maps, which join sums
+        where no operation does, take values one by one.
         """
+        if tensor.access.output and self.is_added and not joins_in_one_operation(self.einsum):
+            return 1
         return values_per_wavelet(tensor.values, self.dtype_of(tensor.name))
 
     def words(self, tensor: HeldTensor) -> int:
@@ -186,6 +194,11 @@ class SpaceTime:
         Storage.
         """
         return prod(loop.count for loop in self.time[: tensor.depth])
+
+    @property
+    def is_added(self) -> bool:
+        """Whether elements add up the output, or take the greatest of its values."""
+        return any(self.is_reduced(share.variable) for share in self.space)
 
     def is_reduced(self, variable: str) -> bool:
         """Return whether the Einsum sums over a rank variable."""

@@ -228,20 +228,23 @@ class TaskBuilder:
 
     @contextmanager
     def map(
-        self, *inputs: tuple[str, OperandLike], output: tuple[str, OperandLike] | None = None
+        self,
+        *inputs: tuple[str, OperandLike],
+        output: tuple[str, OperandLike] | None = None,
+        label: str = "",
     ) -> Iterator[None]:
         """Open a map (`@map`): what is appended is done for each value, until an operand ends.
 
         `inputs`: (counter, operand), the counter gets each value; `output`: the counter whose value
         is stored by the operand. The body holds scalar instructions, synchronous operations on
-        descriptors, branches and loops.
+        descriptors, branches and loops. `label`: a word under which its values are counted.
         """
         self._bodies.append([])
         yield
         body = tuple(self._bodies.pop())
         given = tuple((name, as_operand(operand)) for name, operand in inputs)
         result = None if output is None else (output[0], as_operand(output[1]))
-        self.add_closed(Map(given, result, body))
+        self.add_closed(Map(given, result, body, label))
 
     def set_read_length(self, fifo: str, length: Index | int) -> None:
         """Append an instruction that sets how many values an operation takes from a FIFO.

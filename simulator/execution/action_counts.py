@@ -57,10 +57,7 @@ def count_actions(plan: Plan, counters: Counts) -> dict[str, int]:
         counts[f"{name}/{grid.host.name}/{tensor}/{action}"] = number
     fabric = grid.fabric.name if grid.fabric is not None else "fabric"
     counts[f"{name}/{fabric}/None/hop"] = counters.wavelet_hops
-    # the turns of a kernel's map are points, unless each is an operation
-    points = 0 if plan.kernel.walks else counters.maps
-    computed = points + counters.labelled.get(COMPUTE, 0)
-    counts[f"{name}/{grid.compute.name}/None/compute"] = computed
+    counts[f"{name}/{grid.compute.name}/None/compute"] = counters.labelled.get(COMPUTE, 0)
     added = counters.labelled.get(f"add {read.output.name}", 0)
     counts[f"{name}/{grid.compute.name}/None/add"] = added
     instances = read.einsum.n_instances

@@ -251,7 +251,7 @@ def _counted(plan: PipelinePlan, counters: Counts) -> dict[str, int]:
         **{f"{name}/{grid.host.name}/{tensor}/read": n for tensor, n in entering.items()},
         **{f"{name}/{grid.host.name}/{tensor}/write": n for tensor, n in leaving.items()},
         f"{name}/{fabric}/None/hop": counters.wavelet_hops,
-        f"{compute}/None/compute": counters.maps + counters.labelled.get(COMPUTE, 0),
+        f"{compute}/None/compute": counters.labelled.get(COMPUTE, 0),
         f"{compute}/None/add": _added(plan, counters),
     }
     return {key: number * plan.instances for key, number in sorted(counts.items()) if number}

@@ -73,7 +73,7 @@ KNOWN: Final[dict[type[Any], frozenset[str]]] = {
         (Set, "variable value"),
         (Add, "variable value"),
         (If, "variable below then otherwise"),
-        (Map, "inputs output body"),
+        (Map, "inputs output body label"),
         (Compute, "dest operation sources dtype"),
         (Activate, "task"),
         (Block, "task"),

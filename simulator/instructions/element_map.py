@@ -48,7 +48,7 @@ from tilewright.simulator.program.code_parts import loaded_descriptors, walk
 from tilewright.simulator.program.instruction import DsdOperation, Instruction
 from tilewright.simulator.program.program import ElementCode
 from tilewright.simulator.text.operand_text import operand_text, parse_operand
-from tilewright.simulator.text.tokens import Line, print_name
+from tilewright.simulator.text.tokens import Line, print_name, print_settings
 
 MAX_INPUTS: Final = 16
 """Inputs of a map: as many as there are registers of file src1 (wafer.md §4.3)."""
@@ -65,12 +65,13 @@ class Map(Instruction):
     `inputs`: (counter, operand), the counter gets each value before the body; `output`: (counter,
     operand), the operand takes the counter's value after it, None for no output. It ends when one
     operand has no values left. The body has scalar instructions, synchronous operations on
-    descriptors, conditions and loops.
+    descriptors, conditions and loops. `label`: a word under which its values are counted.
     """
 
     inputs: tuple[tuple[str, Operand], ...]
     output: tuple[str, Operand] | None
     body: tuple[Instruction, ...]
+    label: str = ""
 
     @property
     def bodies(self) -> tuple[tuple[Instruction, ...], ...]:
@@ -106,16 +107,17 @@ def _parse(line: Line, parser: BodyParser) -> Map:
         operand = parse_operand(line)
         line.expect("as")
         output = (line.name("a counter"), operand)
-    return Map(tuple(inputs), output, parser.body(line))
+    label = line.name("a label") if line.has("label") else ""
+    return Map(tuple(inputs), output, parser.body(line), label)
 
 
 def _text(instruction: Map) -> str:
     pairs = (f"{print_name(name)} from {operand_text(o)}" for name, o in instruction.inputs)
-    text = ("map " + ", ".join(pairs)).rstrip()
+    text, label = ("map " + ", ".join(pairs)).rstrip(), print_settings(instruction, ("label",))
     if instruction.output is None:
-        return text
+        return text + label
     name, operand = instruction.output
-    return f"{text} to {operand_text(operand)} as {print_name(name)}"
+    return f"{text} to {operand_text(operand)} as {print_name(name)}{label}"
 
 
 def resolve_map(code: ElementCode, task: str, instruction: Map) -> ResolvedOperation:
@@ -139,7 +141,7 @@ def resolve_map(code: ElementCode, task: str, instruction: Map) -> ResolvedOpera
     _check_letters(sources if instruction.output is None else (*sources, dest), place)
     _check_input_files(sources, place)
     check_directions(dest, sources, place)
-    op = DsdOperation("map", output, inputs)
+    op = DsdOperation("map", output, inputs, label=instruction.label)
     return ResolvedOperation(op, MAP_OPERATION, dest, sources, 0)
 
 

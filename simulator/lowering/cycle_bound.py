@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, prod
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ from tilewright.mapper.grid.reductions import Axis, Chain, line_chains
 from tilewright.mapper.grid.schemes.auto_tree import LineCosts
 from tilewright.mapper.grid.schemes.reduction_scheme import Order, ReductionScheme
 from tilewright.mapper.grid.schemes.snake import Snake
+from tilewright.mapper.grid.space_time import SpaceTime
 from tilewright.simulator.compile.columns import BANKS
 from tilewright.simulator.lowering.element_program import (
     JOIN,
@@ -31,6 +32,7 @@ from tilewright.simulator.lowering.element_program import (
 from tilewright.simulator.lowering.plan import Plan
 from tilewright.simulator.lowering.rings.ring_bound import least_slice, ring_cycles, ring_end
 from tilewright.simulator.lowering.sum_roles import Role
+from tilewright.simulator.lowering.sums.sum_operations import joining_cycles, sends_beside_work
 from tilewright.simulator.lowering.task_cycles import AlikeRuns, BodyCycles, TaskCycles
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.program import Task
@@ -101,7 +103,7 @@ def work_cycles(plan: Plan, profile: Profile, role: Role, *, last_send: bool = T
     cycles, tasks = TaskCycles(code, profile), {task.name: task for task in code.tasks}
     if "start" not in tasks:
         return cycles.of("work", tasks["work"].body)
-    sends = last_send and bool(plan.read.output.depth) and role.send is not None
+    sends = last_send and sends_beside_work(plan.read) and role.send is not None
     return _overlapped_work(plan, cycles, tasks, role, sends=sends)
 
 
@@ -117,7 +119,7 @@ def _work_before_sums(plan: Plan, profile: Profile, work: BodyCycles) -> BodyCyc
             return _shorter(alone_cycles(plan, profile), profile.task_end_cycles)
         sent = work.until[f"send {output.name}"] - least_slice(plan.sums.ring, profile)
         return _shorter(work, work.total - sent)
-    if output.depth and _has_two_buffers(plan):
+    if sends_beside_work(plan.read) and _has_two_buffers(plan):
         role = plan.roles[plan.placement[plan.sums.first]]
         return work_cycles(plan, profile, role, last_send=False)
     return _shorter(
@@ -327,8 +329,7 @@ def _group_end(
         ready = np.maximum(ready, _behind_streams(plan, profile, stream, places, work))
     if sums.ring is not None:
         return float(ready.max()) + ring_cycles(sums.ring, profile)
-    words = plan.read.words(plan.read.output)
-    operation = operation_cycles(words, profile)
+    operation = _sum_cycles(plan.read, profile)
     if sums.snake is not None:
         done = _snakes_end(ready, sums.snake, operation, profile)
     else:
@@ -336,28 +337,40 @@ def _group_end(
     if not sums.shared:
         return done
     group = sums.group_columns, sums.group_rows
-    return done + way_back(group, words, profile)
+    return done + way_back(group, plan.read.words(plan.read.output), profile)
 
 
-def _snakes_end(ready: Cycles, snake: Snake, operation: float, profile: Profile) -> float:
+class _SumCycles(NamedTuple):
+    """The cycles of an operation on a tile: `send` to send it, `add` to add a sum that comes."""
+
+    send: float
+    add: float
+
+
+def _sum_cycles(read: SpaceTime, profile: Profile) -> _SumCycles:
+    words = read.words(read.output)
+    send = operation_cycles(words, profile)
+    return _SumCycles(send, joining_cycles(read, words, profile) or send)
+
+
+def _snakes_end(ready: Cycles, snake: Snake, operation: _SumCycles, profile: Profile) -> float:
     """Return the least cycle at which the chains through some neighbouring columns are done.
 
-    `ready`: (rows, columns) cycles at which each element has its own tile. `operation`: cycles to
-    add or send one.
+    `ready`: (rows, columns) cycles at which each element has its own tile.
     """
     links = ready.shape[1] * snake.rows - 1 - snake.places
-    later = operation + links * (_hop(profile) + profile.hop_cycles)
+    ends = np.where(snake.places, operation.add, operation.send)
+    later = ends + links * (_hop(profile) + profile.hop_cycles)
     return float(max((ready[row : row + snake.rows] + later).max()
                      for row in range(0, ready.shape[0], snake.rows)))  # fmt: skip
 
 
 def _axes_end(
-    plan: Plan, profile: Profile, ready: Cycles, columns: list[int], operation: float
+    plan: Plan, profile: Profile, ready: Cycles, columns: list[int], operation: _SumCycles
 ) -> float:
     """Return the least cycle at which the chains along the axes are done, in some columns.
 
-    `ready`: (rows, columns) cycles at which each element has its own tile. `operation`: cycles to
-    add or send one.
+    `ready`: (rows, columns) cycles at which each element has its own tile.
     """
     sums, rows = plan.sums, list(range(ready.shape[0]))
     places: dict[Axis, list[int]] = {"X": columns, "Y": rows}
@@ -408,10 +421,10 @@ class _LineSums:
     received: set[int]
     later: Callable[[Any, Any], Any] = max
 
-    def add_up(self, chains: Iterable[Chain], operation: float, profile: Profile) -> None:
+    def add_up(self, chains: Iterable[Chain], operation: _SumCycles, profile: Profile) -> None:
         """Follow the chains of one phase of a reduction, those with all positions on this line.
 
-        Each element adds its own tile, in an `operation` of so many cycles, and passes the sum on.
+        Each element adds its own tile, in an `operation`, and passes the sum on.
         """
         way = _hop(profile)
         for chain in chains:
@@ -419,10 +432,11 @@ class _LineSums:
                 continue
             before, *others = chain.positions
             goes_on = before in self.received and not chain.stores
-            sent = self.done[before] + (0 if goes_on else operation)
+            sent = self.done[before] + (0 if goes_on else operation.send)
             for position in others:
                 arrived = sent + way + abs(position - before) * profile.hop_cycles
-                sent = self.done[position] = self.later(self.done[position] + operation, arrived)
+                added = self.done[position] + operation.add
+                sent = self.done[position] = self.later(added, arrived)
                 before = position
             self.received.update(others)
 
@@ -435,9 +449,10 @@ def sums_cycles(
     `groups`: elements that add up, along X and along Y. scheme: of the reduction. `words`: of a
     tile.
     """
-    operation = operation_cycles(words, profile)
+    cycles = operation_cycles(words, profile)
+    operation = _SumCycles(cycles, cycles)
     if scheme.order == "snake":
-        return operation + (prod(groups) - 1) * (_hop(profile) + profile.hop_cycles)
+        return cycles + (prod(groups) - 1) * (_hop(profile) + profile.hop_cycles)
     done, received = 0.0, False
     for group in groups if scheme.order == "x_first" else reversed(groups):
         places = range(group)

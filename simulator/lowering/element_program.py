@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tilewright.mapper.grid.partial_sums import PartialSums, partial_sums
+from tilewright.mapper.grid.partial_sums import partial_sums
 from tilewright.mapper.grid.space_time import HeldTensor, SpaceTime
-from tilewright.mapper.workload.errors import InfeasibleMapping
-from tilewright.mapper.workload.formulas.expression import joins_by_max
 from tilewright.simulator.build.code_builder import CodeBuilder
 from tilewright.simulator.build.task_builder import TaskBuilder
 from tilewright.simulator.isa.dsd import Ref
@@ -23,7 +21,7 @@ from tilewright.simulator.lowering.kernel import (
     declare_vectors,
     emit_kernel,
 )
-from tilewright.simulator.lowering.number_operations import move_of, operation_on, simd_of
+from tilewright.simulator.lowering.number_operations import move_of, simd_of
 from tilewright.simulator.lowering.rings.ring_sums import RingProgram, ring_program
 from tilewright.simulator.lowering.rings.shift_program import (
     declare_shifts,
@@ -32,6 +30,13 @@ from tilewright.simulator.lowering.rings.shift_program import (
 )
 from tilewright.simulator.lowering.routes import input_color
 from tilewright.simulator.lowering.sum_roles import SHARE, Role
+from tilewright.simulator.lowering.sums.sum_operations import (
+    SumOperation,
+    append_sum,
+    joining_operation,
+    sends_beside_work,
+    sum_operations,
+)
 
 STEP, SLOT, OTHER_SLOT, SENT_SLOT = "step", "slot", "other", "sent"
 """Counters of an element: tiles done; the buffer in use, the other one, the one that is sent."""
@@ -41,82 +46,6 @@ BEFORE, FIRST, TURN, AFTER = "before", "first", "turn", "after"
 """Names of the parts of a task with one loop around; that of a turn is also the loop's counter."""
 MAIN_SLOT = -1
 """Key of the buffer in use in the points of a kernel."""
-
-
-@dataclass(frozen=True, slots=True)
-class SumOperation:
-    """A vector operation on partial sums: add to a tile in memory, or send it on.
-
-    `dest`: descriptor that it writes; `sources`: those that it reads: one is moved, two are added.
-    `shares`: whether it sends or receives a finished tile that all elements of a group get.
-    """
-
-    dest: str
-    sources: tuple[str, ...]
-    shares: bool = False
-
-    def label(self, output: str) -> str:
-        """Return the label of timelines and counts, such as `add Z`, `send Z` or `share Z`.
-
-        output: name of the output tensor.
-        """
-        if self.shares:
-            return f"share {output}"
-        return f"{'add' if len(self.sources) == 2 else 'send'} {output}"
-
-
-def sum_operations(output: str, role: Role) -> tuple[SumOperation, ...]:
-    """Return the operations of a role on the sums and results of one output tile.
-
-    The last sum that arrives is added while the tile is sent, unless the role stores it; each sum
-    before it goes through memory. Example: sums arrive on colors a and b, and the tile is Z; the
-    operations are Z = Z + a, then out = Z + b. If the role sends nothing, all sums are added in
-    memory. A result that all elements of the group get goes out or comes in at the end.
-    """
-    tile = f"{output}_tile"
-    if role.share == "send":
-        return (*_additions(output, role), SumOperation(f"{SHARE}_out", (tile,), shares=True))
-    if role.share == "receive":
-        return (*_additions(output, role), SumOperation(tile, (f"{SHARE}_in",), shares=True))
-    return _additions(output, role)
-
-
-def _additions(output: str, role: Role) -> tuple[SumOperation, ...]:
-    received = [f"{color}_in" for color in role.receives]
-    tile, onward = f"{output}_tile", f"{output}_out"
-    if role.send is None:
-        return tuple(SumOperation(tile, (tile, source)) for source in received)
-    last = [] if role.stores else received[-1:]
-    through = [
-        SumOperation(tile, (tile, source)) for source in received[: len(received) - len(last)]
-    ]
-    sent = SumOperation(onward, (tile, *last))
-    if role.passes is None:
-        return (*through, sent)
-    return (*through, sent, SumOperation(f"{output}_pass", (f"{role.passes}_in",)))
-
-
-def joining_operation(read: SpaceTime) -> str | None:
-    """Return the name of the operation that joins partial sums or maxima, None if there is none.
-
-    Example: fadds for sums of f32.
-    """
-    return operation_on("fmax" if joins_by_max(read.einsum) else "fadd", read.dtype)
-
-
-def check_sums(read: SpaceTime, sums: PartialSums) -> None:
-    """Check that the machine can join partial sums that come over the fabric.
-
-    Raises InfeasibleMapping if it cannot.
-    """
-    if sums.group > 1 and joining_operation(read) is None:
-        joined = "takes the greater of" if joins_by_max(read.einsum) else "adds"
-        summed = sorted({s.variable for s in read.space if read.is_reduced(s.variable)})
-        raise InfeasibleMapping(
-            f"there is no instruction that {joined} {read.dtype} as they come from other elements, "
-            f"which share {', '.join(summed)}",
-            instead=f"all values of {', '.join(summed)} in each element",
-        )
 
 
 def write_element(code: CodeBuilder, kernel: ElementKernel, role: Role) -> None:
@@ -215,17 +144,6 @@ class _ElementProgram:
     def sums(self) -> tuple[SumOperation, ...]:
         return sum_operations(self.read.output.name, self.role)
 
-    def operation(self, step: SumOperation) -> str:
-        """Return the name of the operation of a step.
-
-        It is a move for one source, an addition or a maximum for two.
-        """
-        if len(step.sources) == 1:
-            return move_of(self.read.dtype)
-        name = joining_operation(self.read)
-        assert name is not None  # check_sums
-        return name
-
     # -- one step after the other ----------------------------------------------------------
 
     def in_turn(self) -> None:
@@ -260,16 +178,28 @@ class _ElementProgram:
         if read.output.depth == level:
             self._send(task)
 
-    def _send(self, task: TaskBuilder) -> None:
-        """Append what the element does with the sums and results of one output tile."""
+    def _send(self, task: TaskBuilder, slot: str | None = None) -> None:
+        """Append what the element does with the sums and results of one output tile.
+
+        `slot`: counter with the number of the tile's buffer, None if there is one.
+        """
+        read = self.read
         if self.role.ring is not None:
-            joining = joining_operation(self.read)
-            assert joining is not None  # check_sums
-            _ring(self.read, self.role).add_up(task, move_of(self.read.dtype), joining)
+            _ring(read, self.role).add_up(task, read)
             return
         for step in self.sums:
-            label = step.label(self.read.output.name)
-            task.op(self.operation(step), step.dest, *step.sources, label=label)
+            dest, *sources = self._placed(step, slot)
+            append_sum(task, read, dest, tuple(sources), step.label(read.output.name))
+
+    def _placed(self, step: SumOperation, slot: str | None) -> list[Ref]:
+        """Return the operands of a step, those of the tile in a buffer if there are two.
+
+        slot: counter with the number of the buffer, None if there is one.
+        """
+        output = self.read.output
+        moved = Index(0) if slot is None else variable(slot) * output.values
+        operands = (step.dest, *step.sources)
+        return [Ref(o).at(moved) if o == f"{output.name}_tile" else Ref(o) for o in operands]
 
     def _loop(self, task: TaskBuilder, level: int, point: Point, *, first: bool) -> None:
         loop = self.read.time[level]
@@ -326,8 +256,10 @@ class _ElementProgram:
         start.set(OTHER_SLOT, 1)
         self._fetch(start, passing, Index(0))
         work = self.code.task("work")
-        if read.output.depth and self.sums:
+        if self.sums and sends_beside_work(read):
             self._overlap_sending(work, passing)
+        elif self.sums and read.output.depth:
+            self._step(work, passing, sends=True)
         else:
             self._step(work, passing)
             self._send_at_end(work)
@@ -368,14 +300,19 @@ class _ElementProgram:
                 label=f"receive {tensor.name}",
             )
 
-    def _step(self, work: TaskBuilder, passing: Sequence[HeldTensor]) -> None:
-        """Fetch the next tile, work on this tile, exchange the buffers."""
+    def _step(
+        self, work: TaskBuilder, passing: Sequence[HeldTensor], *, sends: bool = False
+    ) -> None:
+        """Fetch the next tile, work on this tile, exchange the buffers.
+
+        `sends`: the result of each tile is added up and sent before.
+        """
         with work.when_below(STEP, self.read.time[0].count - 1):
             self._fetch(work, passing, variable(OTHER_SLOT))
-        self._work_on_tile(work)
+        self._work_on_tile(work, sends=sends)
 
-    def _work_on_tile(self, work: TaskBuilder) -> None:
-        """Work on the tile in use, count it, exchange the buffers."""
+    def _work_on_tile(self, work: TaskBuilder, *, sends: bool = False) -> None:
+        """Work on the tile in use, send its result (`sends`), count it, exchange the buffers."""
         loop, read = self.read.time[0], self.read
         point = {0: variable(STEP), MAIN_SLOT: variable(SLOT)}
         if read.is_reduced(loop.variable):
@@ -385,6 +322,8 @@ class _ElementProgram:
                 emit_kernel(work, self.kernel, point, first=False)
         else:
             emit_kernel(work, self.kernel, point, first=True)
+        if sends:
+            self._send(work, SLOT)
         work.increment(STEP)
         with work.when_below(SLOT, 1):
             work.set(SLOT, 1)
@@ -415,21 +354,18 @@ class _ElementProgram:
             self._start_send(self.code.task(f"send{number}"), number)
 
     def _start_send(self, task: TaskBuilder, number: int) -> None:
-        output, step = self.read.output, self.sums[number]
-        operands = [
-            Ref(operand).at(variable(SENT_SLOT) * output.values)
-            if operand == f"{output.name}_tile"
-            else Ref(operand)
-            for operand in (step.dest, *step.sources)
-        ]
+        step = self.sums[number]
+        dest, *sources = self._placed(step, SENT_SLOT)
         is_last = number == len(self.sums) - 1
+        name = joining_operation(self.read) if len(sources) == 2 else move_of(self.read.dtype)
+        assert name is not None  # sends_beside_work
         task.start(
-            self.operation(step),
-            operands[0],
-            *operands[1:],
+            name,
+            dest,
+            *sources,
             activate=None if is_last else f"send{number + 1}",
             unblock="work" if is_last else None,
-            label=step.label(output.name),
+            label=step.label(self.read.output.name),
         )
 
 

@@ -423,7 +423,7 @@ def _map(
     vectors = {n: operand for n, operand in enumerate(inputs) if isinstance(operand, Ref)}
     sums = [] if first else [("before", output)]
     named = [(f"half{n}" if halves[n] else f"_{n}", operand) for n, operand in vectors.items()]
-    with task.map(*named, *sums, output=("after", output)):
+    with task.map(*named, *sums, output=("after", output), label=COMPUTE):
         for number in vectors:
             if halves[number]:
                 task.compute(f"_{number}", "from_half", f"half{number}", dtype=dtype)

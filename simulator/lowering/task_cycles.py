@@ -40,11 +40,11 @@ class BodyCycles:
     """Cycles of a body of instructions, without waiting.
 
     `total`: all cycles. `since[label]`: cycles from the end of the last operation with this label
-    to the end of the body; a map counts as one of a kernel. `until[label]`: cycles from the start
-    of the body to the end of the first such operation. `slot`: cycles in which the issue slot is in
-    use, by the main thread and by the words of asynchronous operations (wafer.md §4.2). Bank
-    conflicts are in `total` and `slot` alone, by their mean over all turns: after one operation of
-    a loop there may be fewer.
+    to the end of the body; a map without a label counts as one of a kernel. `until[label]`: cycles
+    from the start of the body to the end of the first such operation. `slot`: cycles in which the
+    issue slot is in use, by the main thread and by the words of asynchronous operations (wafer.md
+    §4.2). Bank conflicts are in `total` and `slot` alone, by their mean over all turns: after one
+    operation of a loop there may be fewer.
     """
 
     total: float = 0.0
@@ -307,7 +307,9 @@ class TaskCycles:
         result.keep_busy(extent * (self.profile.map_step_cycles + write))
         result.add(each, extent)
         result.keep_busy(2 * scalar)
-        result.since[COMPUTE] = 0.0
+        label = instruction.label or COMPUTE
+        result.since[label] = 0.0
+        result.until.setdefault(label, result.total)
 
     def _branch(self, result: BodyCycles, task: str, test: If, context: BodyContext) -> None:
         """Append a branch, the shorter way where it is not known.

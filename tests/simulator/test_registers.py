@@ -265,7 +265,7 @@ def test_map_over_wavelets() -> None:
     code.output_queue(3, "y")
     code.fabin("in", 2, 9)
     code.fabout("y_out", 3, 9)
-    with main.map(("x", "in"), output=("sum", "y_out")):
+    with main.map(("x", "in"), output=("sum", "y_out"), label="running sums"):
         main.compute("sum", "add", "sum", "x", dtype="u32")
     b.route("x", Area(0, 0), rx="W", tx="R")
     b.route("y", Area(0, 0), rx="R", tx="E")
@@ -273,6 +273,7 @@ def test_map_over_wavelets() -> None:
     b.edge_output(EdgeOutput("y", "E", 0, 1, "y", "u32", 9))
     result = Machine(b.build(), WSE3).run(edges={"x": [range(9)]})
     assert result.edges["y"].values[0].tolist() == np.cumsum(np.arange(9)).tolist()
+    assert result.counts.labelled == {"running sums": 9}
 
 
 @pytest.mark.row("002.29")

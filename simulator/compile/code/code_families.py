@@ -183,7 +183,7 @@ class _FamilySplitter:
 
     def map(self, instruction: Map) -> None:
         pairs = (*instruction.inputs, instruction.output)
-        self.shape += (Map, len(instruction.inputs))
+        self.shape += (Map, instruction.label, len(instruction.inputs))
         for pair in pairs:
             self.shape.append(None if pair is None else pair[0])
             if pair is not None:
@@ -278,7 +278,7 @@ class _Renumbering:
     def _map(self, old: Map) -> Map:
         inputs = tuple((name, self._operand(operand)) for name, operand in old.inputs)
         output = old.output and (old.output[0], self._operand(old.output[1]))
-        return Map(inputs, output, self._body(old.body))
+        return Map(inputs, output, self._body(old.body), old.label)
 
     def _operand(self, old: Any) -> Any:
         if isinstance(old, Ref):

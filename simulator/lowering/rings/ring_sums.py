@@ -20,7 +20,9 @@ from tilewright.simulator.build.even_steps import even_steps
 from tilewright.simulator.build.program_builder import ProgramBuilder
 from tilewright.simulator.build.task_builder import TaskBuilder
 from tilewright.simulator.isa.dsd import Ref
+from tilewright.simulator.lowering.number_operations import move_of
 from tilewright.simulator.lowering.sum_roles import Role
+from tilewright.simulator.lowering.sums.sum_operations import append_sum
 from tilewright.simulator.program.routes import Area, CounterFilter, Position, Switch
 
 RECEIVE, SEND, TAKE, GIVE = 3, 3, 4, 0
@@ -152,21 +154,22 @@ class RingProgram:
                 advance = count > 0
                 code.fabout(f"ring_to_{direction}", GIVE + number, chunk, advance_switch=advance)
 
-    def add_up(self, task: TaskBuilder, move: str, joining: str) -> None:
-        """Append both halves to a task; `move`, `joining`: names of the operations.
+    def add_up(self, task: TaskBuilder, read: SpaceTime) -> None:
+        """Append both halves to a task.
 
         The moves of the second half are under way when the task ends.
         """
         add, send = f"add {self.output}", f"send {self.output}"
-        words = self.ring.slice_values
+        words, move = self.ring.slice_values, move_of(read.dtype)
         with task.loop(SLICE, self.ring.chunk // words) as turn:
             moved = turn * words
-            task.op(move, "ring_out", Ref("ring_first").at(moved), label=send)
+            append_sum(task, read, Ref("ring_out"), (Ref("ring_first").at(moved),), send)
             for run in range(len(self._runs)):
                 passing = Ref(f"ring_passing{run}").at(moved)
-                task.op(joining, f"ring_out{run}", passing, f"ring_in{run}", label=add)
+                sources = passing, Ref(f"ring_in{run}")
+                append_sum(task, read, Ref(f"ring_out{run}"), sources, add)
             own = Ref("ring_own").at(moved)
-            task.op(joining, own, own, "ring_in", label=add)
+            append_sum(task, read, own, (own, Ref("ring_in")), add)
         for direction, count, _, _ in self._others:
             share = f"share {self.output}"
             if count:

@@ -1,0 +1,1 @@
+"""How elements add up partial sums that come from other elements."""

@@ -1,0 +1,117 @@
+"""The operations of an element on partial sums: what it adds, sends and passes on.
+
+Sums that the machine has no vector operation for, of 32-bit integers and maxima of integers, are
+joined by a map: a scalar instruction for each value that comes (theory/grid.md §3).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tilewright.mapper.grid.space_time import SpaceTime
+from tilewright.mapper.workload.formulas.expression import joins_by_max
+from tilewright.simulator.build.task_builder import TaskBuilder
+from tilewright.simulator.isa.dsd import Ref
+from tilewright.simulator.lowering.number_operations import move_of, operation_on
+from tilewright.simulator.lowering.sum_roles import SHARE, Role
+from tilewright.simulator.profiles.profile import Profile
+
+
+@dataclass(frozen=True, slots=True)
+class SumOperation:
+    """A vector operation on partial sums: add to a tile in memory, or send it on.
+
+    `dest`: descriptor that it writes; `sources`: those that it reads: one is moved, two are added.
+    `shares`: whether it sends or receives a finished tile that all elements of a group get.
+    """
+
+    dest: str
+    sources: tuple[str, ...]
+    shares: bool = False
+
+    def label(self, output: str) -> str:
+        """Return the label of timelines and counts, such as `add Z`, `send Z` or `share Z`.
+
+        output: name of the output tensor.
+        """
+        if self.shares:
+            return f"share {output}"
+        return f"{'add' if len(self.sources) == 2 else 'send'} {output}"
+
+
+def sum_operations(output: str, role: Role) -> tuple[SumOperation, ...]:
+    """Return the operations of a role on the sums and results of one output tile.
+
+    The last sum that arrives is added while the tile is sent, unless the role stores it; each sum
+    before it goes through memory. Example: sums arrive on colors a and b, and the tile is Z; the
+    operations are Z = Z + a, then out = Z + b. If the role sends nothing, all sums are added in
+    memory. A result that all elements of the group get goes out or comes in at the end.
+    """
+    tile = f"{output}_tile"
+    if role.share == "send":
+        return (*_additions(output, role), SumOperation(f"{SHARE}_out", (tile,), shares=True))
+    if role.share == "receive":
+        return (*_additions(output, role), SumOperation(tile, (f"{SHARE}_in",), shares=True))
+    return _additions(output, role)
+
+
+def _additions(output: str, role: Role) -> tuple[SumOperation, ...]:
+    received = [f"{color}_in" for color in role.receives]
+    tile, onward = f"{output}_tile", f"{output}_out"
+    if role.send is None:
+        return tuple(SumOperation(tile, (tile, source)) for source in received)
+    last = [] if role.stores else received[-1:]
+    through = [
+        SumOperation(tile, (tile, source)) for source in received[: len(received) - len(last)]
+    ]
+    sent = SumOperation(onward, (tile, *last))
+    if role.passes is None:
+        return (*through, sent)
+    return (*through, sent, SumOperation(f"{output}_pass", (f"{role.passes}_in",)))
+
+
+def joining_operation(read: SpaceTime) -> str | None:
+    """Return the name of the operation that joins partial sums or maxima, None if there is none.
+
+    Example: fadds for sums of f32.
+    """
+    return operation_on("fmax" if joins_by_max(read.einsum) else "fadd", read.dtype)
+
+
+def sends_beside_work(read: SpaceTime) -> bool:
+    """Return whether microthreads add up and send tiles during the work on the next one.
+
+    They need two buffers. Maps have no microthread: the main thread adds and sends behind the work.
+    """
+    return read.output.depth > 0 and not (read.is_added and joining_operation(read) is None)
+
+
+def append_sum(
+    task: TaskBuilder, read: SpaceTime, dest: Ref, sources: tuple[Ref, ...], label: str
+) -> None:
+    """Append an operation on partial sums: a move of one source, or a sum or maximum of two.
+
+    The second source is what comes; all are of the output's number type.
+    """
+    name = joining_operation(read)
+    if len(sources) == 1:
+        task.op(move_of(read.dtype), dest, *sources, label=label)
+    elif name is not None:
+        task.op(name, dest, *sources, label=label)
+    else:
+        held, came = sources
+        joining = "max" if joins_by_max(read.einsum) else "add"
+        with task.map(("held", held), ("came", came), output=("joined", dest), label=label):
+            task.compute("joined", joining, "held", "came", dtype=read.dtype)
+
+
+def joining_cycles(read: SpaceTime, words: int, profile: Profile) -> int | None:
+    """Return the cycles in which a map joins a tile of so many words; None for an operation.
+
+    From the load of its descriptors until its last word is there to be sent.
+    """
+    if joining_operation(read) is not None:
+        return None
+    turn = profile.map_step_cycles + 2 * profile.scalar_operation_cycles
+    launch = profile.descriptor_use_cycles + profile.descriptor_load_cycles
+    return launch + words * turn - profile.scalar_operation_cycles
