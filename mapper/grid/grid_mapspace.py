@@ -26,7 +26,7 @@ from tilewright.mapper.grid.grid_shares import (
     padded_sizes,
     shares_by_work,
 )
-from tilewright.mapper.grid.number_types import dtype_of, values_per_wavelet
+from tilewright.mapper.grid.number_types import dtype_of, words_of_values
 from tilewright.mapper.grid.reductions import Axis
 from tilewright.mapper.grid.rings.ring_options import RingQuestion, ring_options
 from tilewright.mapper.grid.schemes.auto_tree import PUBLISHED_COSTS, LineCosts
@@ -171,7 +171,7 @@ class GridMapspace:
 
     def _reductions(self, family: GridFamily, values: int) -> list[str]:
         """Return the schemes for a tile of the output of so many values."""
-        words = values // values_per_wavelet(values, dtype_of(self.einsum.outputs[0], self.einsum))
+        words = words_of_values(values, dtype_of(self.einsum.outputs[0], self.einsum))
         groups = self.groups(family.shares)
         if self.constraints.reduction == "free" or max(groups) == 1:
             elements = prod(share.count for share in family.shares)

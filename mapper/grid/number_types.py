@@ -77,11 +77,16 @@ def dtype_of(access: TensorAccess, einsum: Einsum) -> str:
 
 
 def values_per_wavelet(values: int, dtype: str) -> int:
-    """Return how many values of a tile a wavelet carries: two of 16 bits if the tile's are even.
+    """Return how many values a wavelet carries: two of 16 bits if their number is even.
 
-    `values`: of the tile; `dtype`: their type.
+    `values`: that go together, such as those of a tile; `dtype`: their type.
     """
     return 2 if dtype in ("f16", "i16") and values % 2 == 0 else 1
+
+
+def words_of_values(values: int, dtype: str) -> int:
+    """Return in how many wavelets so many values of a type go together."""
+    return values // values_per_wavelet(values, dtype)
 
 
 def joins_in_one_operation(einsum: Einsum) -> bool:

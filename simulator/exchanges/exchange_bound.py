@@ -10,9 +10,11 @@ from math import ceil
 from tilewright.mapper.grid.exchanges.flow_phases import RoutedFlow, Turns
 from tilewright.mapper.grid.exchanges.least_traffic import LeastTraffic
 from tilewright.mapper.grid.exchanges.reshard import Place, Reshard
+from tilewright.mapper.grid.number_types import values_per_wavelet, words_of_values
+from tilewright.simulator.compile.code.simd_modes import wavelets
 from tilewright.simulator.isa.resolving import resolve
 from tilewright.simulator.lowering.cycle_bound import ROUNDING
-from tilewright.simulator.lowering.task_cycles import TaskCycles
+from tilewright.simulator.lowering.task_cycles import BodyCycles, TaskCycles
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.instruction import DsdOperation
 from tilewright.simulator.program.program import ElementCode, Program
@@ -42,56 +44,58 @@ def program_bound(program: Program, profile: Profile, flows: Sequence[RoutedFlow
 
 
 def phases_bound(
-    reshard: Reshard, phases: Sequence[Sequence[RoutedFlow]], profile: Profile
+    reshard: Reshard, phases: Sequence[Sequence[RoutedFlow]], dtype: str, profile: Profile
 ) -> float:
     """Return a number of cycles that the programs of a reshard do not go below together.
 
     It needs no program. An element issues each word that it sends or receives, and loads two
-    descriptors for each flow and for its copy. A link carries one word in a cycle.
+    descriptors for each flow and for its copy. A link carries one word in a cycle. `dtype`: type of
+    the values.
     """
     load = profile.descriptor_load_cycles + profile.descriptor_use_cycles
-    pace, cycles = float(profile.cycles_per_wavelet), 0.0
+    issue, cycles = min(1.0, float(profile.cycles_per_wavelet)), 0.0
     behind = (
         profile.dispatch_to_link_cycles + profile.hop_cycles + profile.arrival_to_execute_cycles
     )
-    for number, flows in enumerate(phases):
+    for phase, flows in enumerate(phases):
         issued: dict[Place, float] = {}
-        if number == 0:
+        if phase == 0:
             issued = dict.fromkeys(reshard.copies, float(load))
         words: dict[Link, int] = {}
         for routed in flows:
-            flow = routed.flow
+            flow, number = routed.flow, words_of_values(routed.flow.piece.values, dtype)
             for place in (flow.source, *flow.targets):
-                issued[place] = issued.get(place, 0.0) + load + flow.piece.values * pace
+                issued[place] = issued.get(place, 0.0) + load + number * issue
             for link, _ in _links(flow.source, routed.turns):
-                words[link] = words.get(link, 0) + flow.piece.values
+                words[link] = words.get(link, 0) + number
         busiest = max(words.values(), default=0)
-        carried = load + (busiest - 1) * pace + behind if busiest else 0.0
+        carried = load + busiest - 1 + behind if busiest else 0.0
         cycles += max(carried, *issued.values(), 0.0)
     return cycles
 
 
-def least_exchange_cycles(traffic: LeastTraffic, profile: Profile) -> float:
+def least_exchange_cycles(traffic: LeastTraffic, dtype: str, profile: Profile) -> float:
     """Return a number of cycles that no exchange with so much traffic goes below.
 
-    traffic: the least words that elements send and receive, and that links carry.
+    traffic: the least values that elements send and receive, of the type `dtype`.
     """
     load = profile.descriptor_load_cycles + profile.descriptor_use_cycles
-    pace = float(profile.cycles_per_wavelet)
-    receives = traffic.received * pace + load * (traffic.flows + traffic.copies)
-    sends = traffic.sent * pace + load * traffic.sends
+    issue, together = min(1.0, float(profile.cycles_per_wavelet)), values_per_wavelet(2, dtype)
+    received = traffic.received / together
+    receives = received * issue + load * (traffic.flows + traffic.copies)
+    sends = traffic.sent / together * issue + load * traffic.sends
     issued = max(float(receives.max()), float((traffic.mean(receives) + sends).max()))
     if not traffic.received.any():
         return issued
     behind = (
         profile.dispatch_to_link_cycles + profile.hop_cycles + profile.arrival_to_execute_cycles
     )
-    return max(issued, load + (int(traffic.received.max()) - 1) * pace + behind)
+    return max(issued, load + ceil(float(received.max())) - 1 + behind)
 
 
 @dataclass(frozen=True, slots=True)
 class _CodeCycles:
-    """What an element issues: cycles of its main thread and words of its microthreads.
+    """What an element issues: cycles of its main thread, or of its issue slot if they are more.
 
     `starts`, `ends`: of each synchronous send, without waiting, in order of the code.
     """
@@ -102,23 +106,21 @@ class _CodeCycles:
 
     @staticmethod
     def of(code: ElementCode, profile: Profile) -> _CodeCycles:
-        cycles, issued = TaskCycles(code, profile), 0.0
+        cycles, tasks = TaskCycles(code, profile), BodyCycles()
         starts: list[float] = []
         ends: list[float] = []
         for task in code.tasks:
-            issued += cycles.of(task.name, task.body).total
+            tasks.add(cycles.of(task.name, task.body))
             for number, instruction in enumerate(task.body):
-                if not isinstance(instruction, DsdOperation):
-                    continue
-                if instruction.asynchronous:
-                    words = resolve(code, task.name, instruction).extent
-                    issued += words * float(profile.cycles_per_wavelet) - profile.issue_cycles
-                elif instruction.label == "send":
-                    words = resolve(code, task.name, instruction).extent
+                if isinstance(instruction, DsdOperation) and _is_awaited_send(instruction):
                     end = cycles.of(task.name, task.body[: number + 1]).total
-                    starts.append(end - words * float(profile.cycles_per_wavelet))
+                    starts.append(end - cycles.moving(resolve(code, task.name, instruction)))
                     ends.append(end)
-        return _CodeCycles(issued, tuple(starts), tuple(ends))
+        return _CodeCycles(max(tasks.total, tasks.slot), tuple(starts), tuple(ends))
+
+
+def _is_awaited_send(operation: DsdOperation) -> bool:
+    return operation.label == "send" and not operation.asynchronous
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,17 +141,18 @@ class _FlowWay:
         source = routed.flow.source
         number = int(program.placement[source])
         color = f"to{routed.color}"
+        code = program.codes[number]
         sent = [
-            instruction.dest.dsd  # type: ignore[union-attr]
-            for task in program.codes[number].tasks
+            resolve(code, task.name, instruction)
+            for task in code.tasks
             for instruction in task.body
             if isinstance(instruction, DsdOperation) and instruction.label == "send"
         ]
-        place = sent.index(color)
+        place = [op.dest.dsd.name for op in sent if op.dest.dsd is not None].index(color)
         return _FlowWay(
             codes[number].starts[place],
             codes[number].ends[place],
-            routed.flow.piece.values,
+            wavelets(sent[place]),
             dict(_links(routed.flow.source, routed.turns)),
         )
 
@@ -179,8 +182,8 @@ def _link_cycles(ways: Sequence[_FlowWay], profile: Profile) -> list[float]:
             start = way.start + profile.dispatch_to_link_cycles + before * profile.hop_cycles
             words[link] = words.get(link, 0) + way.words
             first[link] = min(first.get(link, start), start)
-    pace, arrival = float(profile.cycles_per_wavelet), profile.arrival_to_execute_cycles
+    arrival = profile.arrival_to_execute_cycles
     return [
-        first[link] + (number - 1) * pace + arrival + (link[1] != "R") * profile.hop_cycles
+        first[link] + number - 1 + arrival + (link[1] != "R") * profile.hop_cycles
         for link, number in words.items()
     ]

@@ -19,7 +19,11 @@ from tilewright.simulator.exchanges.reshard_program import (
     limits_of,
     reshard_phases,
 )
-from tilewright.simulator.execution.action_counts import action_energies, leak_energies
+from tilewright.simulator.execution.action_counts import (
+    action_energies,
+    leak_energies,
+    total_hops,
+)
 from tilewright.simulator.execution.operands import AnyArray, WrongResult
 from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.lowering.addresses import Taken, free_word
@@ -67,7 +71,7 @@ class ExchangeExecution:
     @property
     def hops(self) -> int:
         """Number of wavelets times the links that each one crosses."""
-        return self.exchange.hops
+        return total_hops(self.counts)
 
 
 def exchanges_of(
@@ -220,7 +224,8 @@ def predicted_exchange(exchange: HaloExchange | Reshard, read: SpaceTime) -> dic
 
     They follow from the parts that elements have and need (theory/grid.md §9, §10).
     """
-    return _counts(exchange, read, exchange.reads, exchange.writes, exchange.hops)
+    hops = exchange.hops(read.dtype_of(exchange.tensor))
+    return _counts(exchange, read, exchange.reads, exchange.writes, hops)
 
 
 def _counts(

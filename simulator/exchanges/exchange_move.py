@@ -17,6 +17,7 @@ from tilewright.mapper.grid.exchanges.flow_phases import flow_phases
 from tilewright.mapper.grid.exchanges.halo import HaloExchange, halo_exchange
 from tilewright.mapper.grid.exchanges.least_traffic import least_traffic
 from tilewright.mapper.grid.exchanges.reshard import Reshard, is_too_large
+from tilewright.mapper.grid.number_types import values_per_wavelet
 from tilewright.mapper.grid.space_time import SpaceTime
 from tilewright.simulator.exchanges.exchange_bound import least_exchange_cycles, phases_bound
 from tilewright.simulator.exchanges.exchange_execution import (
@@ -39,7 +40,7 @@ class Move:
     mappings of the Einsum that needs it, and `read`, one of them. `value`: objective value of the
     exchange, inf before it was executed. `is_there`: whether nothing has to move. `exchange`: the
     one that has been found, None before. `alike`: a move of another tensor between the same
-    distributions on the same machine, whose words are the same; None if there is none.
+    distributions on the same machine, of values as wide; None if there is none.
     """
 
     tensor: str
@@ -65,14 +66,19 @@ class Move:
         """A value of the objective that no exchange goes below; inf if there is no exchange."""
         return _bound(self)
 
+    @property
+    def dtype(self) -> str:
+        """Number type of the values."""
+        return self.read.dtype_of(self.tensor)
+
     @cached_property
     def least(self) -> tuple[float, int]:
-        """Cycles that no exchange goes below, and the words that all elements receive."""
+        """Cycles that no exchange goes below, and the least words that all elements receive."""
         if self.alike is not None:
             return self.alike.least
         traffic = least_traffic(self.held, self.needed)
-        cycles = least_exchange_cycles(traffic, self.candidates.quick.profile)
-        return cycles, int(traffic.received.sum())
+        cycles = least_exchange_cycles(traffic, self.dtype, self.candidates.quick.profile)
+        return cycles, -(-int(traffic.received.sum()) // values_per_wavelet(2, self.dtype))
 
     @cached_property
     def is_reshard(self) -> bool:
@@ -98,7 +104,7 @@ class Move:
         if candidates.objective != "latency":
             counts = predicted_exchange(exchange, self.read)
             energy = sum(action_energies(self.read, counts).values())
-        return candidates.value_of(phases_bound(exchange, phases, profile), energy)
+        return candidates.value_of(phases_bound(exchange, phases, self.dtype, profile), energy)
 
     def execute(self) -> bool:
         """Run the exchange, so that its value is known; return whether it ran now.

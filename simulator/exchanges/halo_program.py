@@ -26,7 +26,7 @@ from tilewright.simulator.exchanges.buffers import (
 )
 from tilewright.simulator.isa.dsd import Ref
 from tilewright.simulator.lowering.kernel import MOST_DIMENSIONS
-from tilewright.simulator.lowering.number_operations import move_of
+from tilewright.simulator.lowering.number_operations import move_of, simd_mode
 from tilewright.simulator.program.program import Program
 from tilewright.simulator.program.routes import Area
 
@@ -56,7 +56,7 @@ def halo_program(
         code = builder.code(f"exchange{number}")
         code.buffer(HELD, dtype, exchange.held.extents, addresses.held)
         code.buffer(NEEDED, dtype, exchange.needed.extents, addresses.needed)
-        _write(code, exchange, kind, move_of(dtype))
+        _write(code, exchange, kind, dtype)
     builder.placement(placement.reshape(exchange.rows, exchange.columns))
     return builder.build()
 
@@ -105,22 +105,19 @@ def _kinds(exchange: HaloExchange) -> Integers:
     return np.stack([mark.ravel() for mark in marks], axis=1)
 
 
-def _write(code: CodeBuilder, exchange: HaloExchange, kind: list[int], move: str) -> None:
-    """Write the code of all elements of one kind: `kind` is a row of `_kinds`.
-
-    move: name of the operation that copies vectors.
-    """
+def _write(code: CodeBuilder, exchange: HaloExchange, kind: list[int], dtype: str) -> None:
+    """Write the code of all elements of one kind: `kind` is a row of `_kinds`."""
     ways: dict[tuple[Axis, int], _Ends] = {}
     for way, sends, receives in zip(_ways(exchange), kind[2::2], kind[3::2], strict=True):
         ends = ways[way.axis, way.step] = _Ends(bool(sends), bool(receives))
         _bind_queues(code, way, ends, parity=kind[0 if way.axis == "X" else 1])
     code.mem1d("part", HELD, extent=exchange.held.values)
     task = code.task("copy", entry=True)
-    task.op(move, _declare(code, "own", exchange.inner, exchange), "part", label="copy")
+    task.op(move_of(dtype), _declare(code, "own", exchange.inner, exchange), "part", label="copy")
     rounds = _rounds(exchange)
     followings = (f"round{place}" for place in range(1, len(rounds)))
     for shifts, following in zip_longest(rounds, followings):
-        this_round = _Round(code, task, exchange, move)
+        this_round = _Round(code, task, exchange, dtype)
         sent = [item for item in shifts if _ends(ways, item[1]).sends]
         this_round.send(sent, following)
         for number, shift in shifts:
@@ -137,13 +134,23 @@ class _Round(NamedTuple):
     code: CodeBuilder
     task: TaskBuilder
     exchange: HaloExchange
-    move: str
+    dtype: str
+
+    @property
+    def move(self) -> str:
+        """Name of the operation that copies vectors."""
+        return move_of(self.dtype)
+
+    def simd(self, shift: Shift) -> str:
+        """Return the SIMD mode of the queues of a slab."""
+        return simd_mode(shift.values, self.dtype)
 
     def send(self, sent: list[tuple[int, Shift]], following: str | None) -> None:
         """Send slabs; the task of the next round waits for their ends, as it uses their queues."""
         for count, (number, shift) in enumerate(sent):
             queue = SEND_QUEUES[shift.axis, shift.step]
-            stream = self.code.fabout(f"to{number}", queue, shift.values)
+            mode = self.simd(shift)
+            stream = self.code.fabout(f"to{number}", queue, shift.values, simd=mode)
             slab = _declare(self.code, f"slab{number}", shift.sent, self.exchange)
             activate, unblock = (None, following) if count else (following, None)
             self.task.start(
@@ -157,7 +164,8 @@ class _Round(NamedTuple):
             self.task.op(self.move, box, 0.0, label="outside")
             return
         queue = RECEIVE_QUEUES[shift.axis, shift.step]
-        stream = self.code.fabin(f"from{number}", queue, shift.values)
+        mode = self.simd(shift)
+        stream = self.code.fabin(f"from{number}", queue, shift.values, simd=mode)
         self.task.op(self.move, box, stream, label="receive")
 
 

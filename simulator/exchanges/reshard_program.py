@@ -30,7 +30,7 @@ from tilewright.simulator.exchanges.buffers import (
     declare_loops,
 )
 from tilewright.simulator.lowering.kernel import MOST_DIMENSIONS
-from tilewright.simulator.lowering.number_operations import move_of
+from tilewright.simulator.lowering.number_operations import move_of, simd_mode
 from tilewright.simulator.lowering.routes import equal_areas
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.program import Program
@@ -119,7 +119,7 @@ def _program(
         code = builder.code(f"move{kind}")
         code.buffer(HELD, dtype, reshard.held.extents or 1, addresses.held)
         code.buffer(NEEDED, dtype, reshard.needed.extents or 1, addresses.needed)
-        _write(code, work, reshard.needed.values, move_of(dtype))
+        _write(code, work, reshard.needed.values, dtype)
     builder.placement(placement)
     return builder.build()
 
@@ -171,19 +171,19 @@ def _color(number: int) -> str:
     return f"flow{number}"
 
 
-def _write(code: CodeBuilder, work: _Work, values: int, move: str) -> None:
-    """Write the one task of an element."""
-    task = code.task("move", entry=True)
+def _write(code: CodeBuilder, work: _Work, values: int, dtype: str) -> None:
+    """Write the one task of an element; values: of the part that it needs."""
+    task, move = code.task("move", entry=True), move_of(dtype)
     if work.fills:
         task.op(move, code.mem1d("all", NEEDED, extent=values), 0.0, label="outside")
-    for queue, (color, loops, words) in enumerate(work.receives):
+    for queue, (color, loops, number) in enumerate(work.receives):
         code.input_queue(queue, _color(color))
-        stream = code.fabin(f"from{color}", queue, words)
+        stream = code.fabin(f"from{color}", queue, number, simd=simd_mode(number, dtype))
         box = declare_loops(code, f"box{color}", NEEDED, loops)
         task.start(move, box, stream, label="receive")
-    for queue, (color, loops, words) in enumerate(work.sends):
+    for queue, (color, loops, number) in enumerate(work.sends):
         code.output_queue(queue, _color(color))
-        stream = code.fabout(f"to{color}", queue, words)
+        stream = code.fabout(f"to{color}", queue, number, simd=simd_mode(number, dtype))
         task.op(move, stream, declare_loops(code, f"slab{color}", HELD, loops), label="send")
     if work.copy is not None:
         held, needed = work.copy

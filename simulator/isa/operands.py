@@ -77,8 +77,8 @@ class ResolvedOperand:
     def has_whole_pairs(self) -> bool:
         """Whether its 16-bit values go two by two: in wavelets, or in 32-bit words of memory.
 
-        So for a plain queue in the mode simd_32, and for a vector of stride 1 in memory that begins
-        at an even address, whatever its counters hold.
+        So for a plain queue in the mode simd_32, and for a vector in memory whose rows have an even
+        number of neighbouring values and begin at even addresses, whatever its counters hold.
         """
         dsd = self.dsd
         if isinstance(dsd, Fabin):
@@ -87,11 +87,13 @@ class ResolvedOperand:
         if isinstance(dsd, Fabout):
             plain = replace(dsd, simd="").is_plain and dsd.extent != ENDLESS
             return plain and dsd.simd == "simd_32"
-        if not isinstance(dsd, Mem1d) or self.buffer is None or self.is_special:
+        if not isinstance(dsd, Mem1d | Mem4d) or self.buffer is None or self.is_special:
             return False
+        *steps, innermost = dsd.coefficients() if isinstance(dsd, Mem4d) else (dsd.stride,)
+        steps += [factor for _, factor in self.offset.terms]
         first = self.buffer.address + self.base + self.offset.constant
-        steps = (factor for _, factor in self.offset.terms)
-        return dsd.stride == 1 and first % 2 == 0 and all(step % 2 == 0 for step in steps)
+        even = all(number % 2 == 0 for number in (first, self.extents()[-1], *steps))
+        return innermost == 1 and even
 
     @property
     def is_changed(self) -> bool:

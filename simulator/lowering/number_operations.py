@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from tilewright.mapper.grid.number_types import NumberTypes
+from tilewright.mapper.grid.number_types import NumberTypes, values_per_wavelet
 from tilewright.mapper.grid.space_time import HeldTensor, SpaceTime
 
 NUMPY: Final = {"f32": np.float32, "f16": np.float16, "i32": np.int32, "i16": np.int16}
@@ -24,7 +24,12 @@ _WIDENING = {"fmov": "fh2s", "fadd": "faddhs", "fmac": "fmachs", "fmul": "fmachs
 
 def simd_of(read: SpaceTime, tensor: HeldTensor) -> str:
     """Return the SIMD mode of the queues by which tiles of a tensor go, empty for none."""
-    return "simd_32" if read.values_per_wavelet(tensor) == 2 else ""
+    return simd_mode(tensor.values, read.dtype_of(tensor.name))
+
+
+def simd_mode(values: int, dtype: str) -> str:
+    """Return the SIMD mode of a queue by which so many values of a type go, empty for none."""
+    return "simd_32" if values_per_wavelet(values, dtype) == 2 else ""
 
 
 def port_dtype(read: SpaceTime, tensor: HeldTensor) -> str:

@@ -21,6 +21,7 @@ from tilewright.simulator.compile.code.bank_costs import (
 )
 from tilewright.simulator.compile.code.encode_values import group_pace, load_cycles
 from tilewright.simulator.compile.code.registers import as_loaded
+from tilewright.simulator.compile.code.simd_modes import wavelets
 from tilewright.simulator.compile.columns import BANKS
 from tilewright.simulator.instructions.control_flow import If, Loop
 from tilewright.simulator.instructions.element_map import Map, resolve_map
@@ -220,11 +221,11 @@ class TaskCycles:
         self, result: BodyCycles, resolved: ResolvedOperation, context: BodyContext
     ) -> None:
         loaded = self._loaded(resolved)
-        working = self._working(loaded)
+        working = self.moving(loaded)
         result.keep_busy(load_cycles(resolved, self.profile))
         if loaded.is_fabric:
-            words = loaded.extent // (1 + loaded.is_packed)
-            result.slot += min(working, words)  # a word takes a cycle, however slow they are
+            # a word takes a cycle, however slow they are
+            result.slot += min(working, wavelets(loaded))
         if resolved.source.asynchronous:
             result.pass_cycles(self.profile.issue_cycles)
             return
@@ -248,7 +249,7 @@ class TaskCycles:
         loaded = as_loaded(self.code, resolved)
         return replace(loaded, extent=prod(loaded.dest.extents()))
 
-    def _working(self, resolved: ResolvedOperation) -> float:
+    def moving(self, resolved: ResolvedOperation) -> float:
         """Return the cycles in which an operation moves its values."""
         group, rate = group_pace(resolved, self.profile)
         cycles = float(rate)

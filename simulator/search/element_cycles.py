@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from tilewright.mapper.grid.grid_mapspace import GridFamily, GridMapspace, tile_sizes
 from tilewright.mapper.grid.grid_shares import Share, local_sizes
-from tilewright.mapper.grid.number_types import dtype_of, number_types, values_per_wavelet
+from tilewright.mapper.grid.number_types import dtype_of, number_types, words_of_values
 from tilewright.mapper.workload.einsum import TensorAccess
 from tilewright.simulator.compile.columns import BANKS
 from tilewright.simulator.isa.number_types import DTYPES
@@ -84,7 +84,7 @@ class FamilyTiles:
             access.tile_size(tile if access.tensor in passing else local) for access in accesses
         ]
         *input_words, output_words = (
-            number // values_per_wavelet(number, dtype_of(access, einsum))
+            words_of_values(number, dtype_of(access, einsum))
             for access, number in zip(accesses, values, strict=True)
         )
         outer = space.outer_loops(family, tile)

@@ -117,12 +117,12 @@ def checked_run(case: Reshard, rng: np.random.Generator, machine: str, dtype: st
         counted += [*(sum(by.values()) for by in memory), counts.wavelet_hops]
     for place in np.ndindex(*case.needed.has.shape):
         np.testing.assert_array_equal(needed[place], part(case.needed, *place))
-    assert counted.tolist() == [case.reads, case.writes, case.hops]
+    assert counted.tolist() == [case.reads, case.writes, case.hops(dtype)]
     return ReshardRun(
         cycles,
         (
             sum(program_bound(p.program, profile, p.flows) for p in phases),
-            phases_bound(case, [p.flows for p in phases], profile),
-            least_exchange_cycles(least_traffic(case.held, case.needed), profile),
+            phases_bound(case, [p.flows for p in phases], dtype, profile),
+            least_exchange_cycles(least_traffic(case.held, case.needed), dtype, profile),
         ),
     )

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.mapper.grid.distribution import Distribution
+from tilewright.mapper.grid.number_types import words_of_values
 from tilewright.mapper.grid.reductions import Axis
 
 Mask = npt.NDArray[np.bool_]
@@ -73,15 +74,25 @@ class HaloExchange:
         return self.needed.has.shape[1]
 
     @property
-    def hops(self) -> int:
-        """Values that all elements together pass to neighbours; each crosses one link."""
-        lines = {"X": self.rows, "Y": self.columns}
-        return sum(int(s.links.sum()) * lines[s.axis] * s.values for s in self.shifts)
+    def passed(self) -> int:
+        """Values that all elements together pass to neighbours."""
+        return sum(self._slabs(shift) * shift.values for shift in self.shifts)
+
+    def hops(self, dtype: str) -> int:
+        """Return the words that all elements together pass to neighbours; each crosses one link.
+
+        `dtype`: type of the values.
+        """
+        return sum(self._slabs(s) * words_of_values(s.values, dtype) for s in self.shifts)
+
+    def _slabs(self, shift: Shift) -> int:
+        """Return in how many slabs a shift is passed on."""
+        return int(shift.links.sum()) * (self.rows if shift.axis == "X" else self.columns)
 
     @property
     def reads(self) -> int:
         """Values that all elements together read in memory: their parts, and what they pass on."""
-        return self.rows * self.columns * self.held.values + self.hops
+        return self.rows * self.columns * self.held.values + self.passed
 
     @property
     def writes(self) -> int:

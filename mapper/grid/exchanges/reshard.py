@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from tilewright.mapper.grid.distribution import Distribution
 from tilewright.mapper.grid.host_streams import Integers
+from tilewright.mapper.grid.number_types import words_of_values
 
 Place = tuple[int, int]
 """Row and column of an element."""
@@ -87,10 +88,9 @@ class Reshard:
         copied = sum(piece.values for piece in self.copies.values())
         return zeros + copied + sum(len(f.targets) * f.piece.values for f in self.flows)
 
-    @cached_property
-    def hops(self) -> int:
-        """Links crossed by all words together: words of each flow times its links."""
-        return sum(flow.links * flow.piece.values for flow in self.flows)
+    def hops(self, dtype: str) -> int:
+        """Return words of each flow times its links, for values of a type."""
+        return sum(flow.links * words_of_values(flow.piece.values, dtype) for flow in self.flows)
 
     @property
     def rows(self) -> int:

@@ -194,6 +194,8 @@ def _pack_operand(row: Row) -> None:
     if row[at.D_KIND] == at.MEMORY:
         row[at.D_WIDE] = row[at.D_STRIDE] = 2
         row[at.D_EXTENT] //= 2
+        for d in range(1, row[at.D_DIMENSIONS]):  # the last pair of a row begins a value earlier
+            row[at.D_STRIDE + d] += 1
         row[at.D_HIGH] -= 1  # where the last pair begins
         row[at.D_LAST] -= 1
 

@@ -57,6 +57,11 @@ def _needed(mode: str) -> int:
     return {"": 1, "simd_64": 4}.get(mode, 2)
 
 
+def wavelets(resolved: ResolvedOperation) -> int:
+    """Return how many wavelets pass each queue of an operation whose queues are all of one mode."""
+    return resolved.extent if mode_of(resolved) == at.SIMD_NONE else resolved.extent // 2
+
+
 def group_cycles(mode: int, cycles: Fraction, profile: Profile) -> Fraction:
     """Return the cycles per value of an operation with a SIMD mode.
 

@@ -45,7 +45,7 @@ def test_boxes_and_counts_are_those_of_the_exchange(seed: int) -> None:
     counts = result.counts
     assert sum(counts.memory_reads.values()) == exchange.reads
     assert sum(counts.memory_writes.values()) == exchange.writes
-    assert counts.wavelet_hops == exchange.hops
+    assert counts.wavelet_hops == exchange.hops(dtype)
 
 
 def test_boxes_are_cut_from_the_whole_tensor() -> None:

@@ -31,8 +31,9 @@ def test_a_halo_of_one_goes_west_east_north_south() -> None:
     assert result.inner == ((1, 2), (1, 5))
     south = result.shifts[0]
     assert (south.sent, south.received) == (((2, 1), (1, 5)), ((0, 1), (1, 5)))
-    assert result.hops == 2 * (2 * 4 * 5) + 2 * (3 * 3 * 4)
-    assert result.reads == 12 * 10 + result.hops
+    assert result.passed == result.hops("f32") == 2 * (2 * 4 * 5) + 2 * (3 * 3 * 4)
+    assert result.hops("i16") == 2 * (2 * 4 * 5) + 2 * (3 * 3 * 2)  # slabs of 5 values, and of 4
+    assert result.reads == 12 * 10 + result.passed
     assert result.writes == 12 * 4 * 7
 
 

@@ -33,7 +33,8 @@ def test_a_gather_is_a_flow_of_each_element_to_all_others() -> None:
     assert [(f.source[1], len(f.targets), f.links) for f in case.flows] == [
         (0, 3, 3), (1, 3, 3), (2, 3, 3), (3, 3, 3)
     ]  # fmt: skip
-    assert (case.reads, case.writes, case.hops) == (4 * 16 + 4 * 16, 4 * 64, 4 * 3 * 16)
+    assert (case.reads, case.writes, case.hops("f32")) == (4 * 16 + 4 * 16, 4 * 64, 4 * 3 * 16)
+    assert case.hops("f16") == 4 * 3 * 8
 
 
 def test_a_value_in_several_elements_comes_from_the_nearest() -> None:
