@@ -19,7 +19,6 @@ from tilewright.mapper.grid.number_types import (
     joins_in_one_operation,
     number_types,
     values_per_wavelet,
-    words_of_values,
 )
 from tilewright.mapper.grid.reductions import Axis
 from tilewright.mapper.mapping.mapping import Mapping
@@ -181,7 +180,7 @@ class SpaceTime:
 
     def words(self, tensor: HeldTensor) -> int:
         """Return the words (wavelets) in which one tile of a tensor goes over links."""
-        return words_of_values(tensor.values, self.dtype_of(tensor.name))
+        return tensor.values // self.values_per_wavelet(tensor)
 
     @property
     def padding_share(self) -> float:

@@ -24,7 +24,7 @@ _WIDENING = {"fmov": "fh2s", "fadd": "faddhs", "fmac": "fmachs", "fmul": "fmachs
 
 def simd_of(read: SpaceTime, tensor: HeldTensor) -> str:
     """Return the SIMD mode of the queues by which tiles of a tensor go, empty for none."""
-    return simd_mode(tensor.values, read.dtype_of(tensor.name))
+    return "simd_32" if read.values_per_wavelet(tensor) == 2 else ""
 
 
 def simd_mode(values: int, dtype: str) -> str:
