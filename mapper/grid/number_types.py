@@ -22,8 +22,15 @@ class NumberTypes:
 
     @property
     def computed(self) -> str:
-        """The type in which an element computes: f32 if any tensor has it."""
-        return "f32" if "f32" in (*self.inputs.values(), self.output) else self.output
+        """The type in which an element computes: that of 32 bits if any tensor has it."""
+        types = {*self.inputs.values(), self.output}
+        return next((dtype for dtype in ("f32", "i32") if dtype in types), self.output)
+
+    @property
+    def converted(self) -> tuple[str, ...]:
+        """The inputs of f16 that become f32 first; integers need no instruction to become wider."""
+        return tuple(name for name, dtype in self.inputs.items()
+                     if dtype == "f16" and self.computed == "f32")  # fmt: skip
 
     @property
     def is_uniform(self) -> bool:
@@ -44,8 +51,8 @@ class NumberTypes:
 def number_types(einsum: Einsum) -> NumberTypes:
     """Return the number types of an Einsum.
 
-    Raises InfeasibleMapping for other types than these: integers all alike, or floats, of which
-    f16 has no sums of f32.
+    Raises InfeasibleMapping for other types than these: integers, but for maxima of i32 in i16, or
+    floats, but for sums of f32 in f16.
     """
     inputs = {access.tensor: dtype_of(access, einsum) for access in einsum.inputs}
     numbers = NumberTypes(inputs, dtype_of(einsum.outputs[0], einsum))
@@ -53,13 +60,17 @@ def number_types(einsum: Einsum) -> NumberTypes:
         return numbers
     read = " and ".join(sorted(set(inputs.values())))
     what = f"no program of the elements: {einsum.name} reads {read} and writes {numbers.output}"
-    if numbers.is_integer or not {*inputs.values()} <= {"f16", "f32"}:
-        raise InfeasibleMapping(what, instead="one type of integers for all of its tensors")
+    if len({dtype[0] for dtype in (*inputs.values(), numbers.output)}) > 1:
+        raise InfeasibleMapping(what, instead="integers for all of its tensors, or for none")
     summed = set(einsum.bounds) - einsum.outputs[0].rank_variables
-    if numbers.output == "f16" and summed:
+    # a maximum of floats is the same before and after rounding, a sum of integers before and after
+    # its upper bits are left out
+    if summed and (numbers.output, joins_by_max(einsum)) in (("f16", False), ("i16", True)):
+        wide, joined = numbers.computed, "maxima" if joins_by_max(einsum) else "sums"
         raise InfeasibleMapping(
-            f"{what}, with sums or maxima over {', '.join(sorted(summed))}",
-            instead="a result of f32 (32 bits), and an Einsum that copies it to f16",
+            f"{what}, with {joined} over {', '.join(sorted(summed))}",
+            instead=f"a result of {wide} (32 bits), and an Einsum that copies it to "
+            f"{numbers.output}",
         )
     return numbers
 

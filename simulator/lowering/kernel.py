@@ -336,8 +336,7 @@ def scalar_steps(einsum: Einsum, numbers: NumberTypes, *, has_scalar: bool = Fal
     """
     task = TaskBuilder("formula")
     emit_value(task, expression(einsum), numbers.computed)
-    halves = sum(dtype != numbers.computed for dtype in numbers.inputs.values())
-    return len(task.body) + max(0, halves - has_scalar) + 1
+    return len(task.body) + max(0, len(numbers.converted) - has_scalar) + 1
 
 
 WIDENING_PRODUCT = "fmachs"
@@ -412,14 +411,14 @@ def _map(
 ) -> None:
     """Append the operation as a map; a value of the register is loaded once before it.
 
-    It computes in f32 if any tensor has it: inputs of f16 become f32 first, and an output of f16
-    at the end.
+    It computes in f32 or i32 if any tensor has it: inputs of f16 become f32 first, and an output of
+    f16 at the end; integers of 16 bits are taken as they are, and stored without their upper bits.
     """
     read = kernel.read
     numbers, tree = read.numbers, expression(read.einsum)
     dtype = numbers.computed
-    halves = [numbers.inputs[tensor.name] != dtype for tensor in read.inputs]
-    _load_scalars(task, inputs, halves, dtype)
+    halves = [tensor.name in numbers.converted for tensor in read.inputs]
+    _load_scalars(task, read, inputs, halves)
     vectors = {n: operand for n, operand in enumerate(inputs) if isinstance(operand, Ref)}
     sums = [] if first else [("before", output)]
     named = [(f"half{n}" if halves[n] else f"_{n}", operand) for n, operand in vectors.items()]
@@ -428,19 +427,23 @@ def _map(
             if halves[number]:
                 task.compute(f"_{number}", "from_half", f"half{number}", dtype=dtype)
         value = emit_value(task, tree, dtype)
+        narrows = (numbers.output, dtype) == ("f16", "f32")
         if first:
-            store = "mov" if numbers.output == dtype else "to_half"
+            store = "to_half" if narrows else "mov"
             task.compute("after", store, value, dtype=numbers.output)
+        elif narrows:  # number_types: a maximum, which is the same before and after rounding
+            task.compute("rounded", "to_half", value, dtype="f16")
+            task.compute("after", "max", "before", "rounded", dtype="f16")
         else:
             joining = "max" if joins_by_max(read.einsum) else "add"
             task.compute("after", joining, "before", value, dtype=dtype)
 
 
 def _load_scalars(
-    task: TaskBuilder, inputs: list[Ref | Element], halves: list[bool], dtype: str
+    task: TaskBuilder, read: SpaceTime, inputs: list[Ref | Element], halves: list[bool]
 ) -> None:
     """Load the operands that are single values, as f32 if they are f16 (`halves`)."""
     for number, (operand, is_half) in enumerate(zip(inputs, halves, strict=True)):
         if isinstance(operand, Element):
-            load = "from_half" if is_half else "mov"
-            task.compute(f"_{number}", load, operand, dtype=dtype)
+            dtype = "f32" if is_half else read.dtype_of(operand.buffer)
+            task.compute(f"_{number}", "from_half" if is_half else "mov", operand, dtype=dtype)

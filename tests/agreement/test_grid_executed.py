@@ -318,6 +318,7 @@ MIXED = {
     "narrowed copy": ("Z[m, n] = A[m, n]", "Z"),
     "gate": ("Z[m, n] = A[m, n] * sigmoid(B[n])", "A | Z"),
     "largest of products": ("Z[m] = max(A[m, k] * B[k])", "A"),
+    "narrowed largest of rows": ("Z[m] = max(A[m, k])", "Z"),
     "three summands": ("Z[m, n] = A[m, n] + B[m] + C[n]", "B"),
 }
 """Name: Einsum, and the tensors of f16."""

@@ -114,6 +114,37 @@ def test_sums_over_elements_wrap_around_as_in_numpy(dtype: str) -> None:
         assert np.array_equal(execute_einsum(read, operands=given).output, given["A"] @ given["B"])
 
 
+@pytest.mark.parametrize(("inputs", "output"), [("i16", "i32"), ("i32", "i16")])
+@pytest.mark.parametrize("form", ["matrix product", "sum of rows", "rectifier", "distance"])
+def test_integers_of_two_widths(form: str, inputs: str, output: str) -> None:
+    """Elements compute with 32 bits, as numpy does with these operands in int32."""
+    workload = typed_workload(form, inputs, output)
+    (einsum,) = workload.einsums
+    arch = load_arch(HARDWARE, variables={"GridX": 3, "GridY": 4})
+    flat = grid_path(arch, workload, einsum)
+    space, rng = GridMapspace(grid_of(flat), einsum), np.random.default_rng(3)
+    limits = np.iinfo(inputs.replace("i", "int"))
+    given = {
+        access.tensor: rng.integers(
+            limits.min, limits.max, access.array_shape(einsum.bounds), dtype=limits.dtype
+        )
+        for access in einsum.inputs
+    }
+    a, b = (given[name].astype(np.int32) if name in given else None for name in "AB")
+    values = {
+        "matrix product": lambda: a @ b,
+        "sum of rows": lambda: a.sum(axis=1, dtype=np.int32),
+        "rectifier": lambda: np.maximum(a, 0),
+        "distance": lambda: ((a[:, None] - b) ** 2).sum(axis=2, dtype=np.int32),
+    }
+    expected = values[form]().astype(output.replace("i", "int"))
+    families = list(space.families())
+    for number, family in enumerate(families[:: max(1, len(families) // 6)]):
+        read = space_time(flat, einsum, space.mapping_of(space.members(family)[-1]))
+        settings = ExecutionSettings(machine=MACHINES[number % 3])
+        assert np.array_equal(execute_einsum(read, settings, given).output, expected)
+
+
 @pytest.mark.parametrize("dtype", ["i32", "i16"])
 def test_maxima_over_elements_of_negative_integers(dtype: str) -> None:
     flat, einsum = on_grid("largest of rows", dtype, 4, 3)

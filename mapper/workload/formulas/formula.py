@@ -53,10 +53,14 @@ class Formula:
     reduction: Reduction | None = None
 
     def value(self, inputs: Sequence[Values]) -> Values:
-        """Return the value at each point; `inputs`: values of the inputs there, broadcast."""
+        """Return the value at each point; `inputs`: values of the inputs there, broadcast.
+
+        Integers of one type stay integers, which wrap around; else values are float64.
+        """
         import numpy as np
 
-        return np.asarray(_computed(_tree(self.text), inputs), dtype=np.float64)
+        values = np.asarray(_computed(_tree(self.text), inputs))
+        return values if values.dtype.kind == "i" else values.astype(np.float64)
 
     def written(self, inputs: Sequence[str]) -> str:
         """Return the formula with the texts of the inputs in their places, as in a file."""
@@ -172,6 +176,9 @@ def _computed(node: ast.expr, inputs: Sequence[Values]) -> Any:
         case ast.Name(id=name):
             return inputs[int(name.removeprefix("_"))]
         case ast.Constant(value=int() | float() as value):
+            dtypes = {given.dtype for given in inputs}
+            if all(dtype.kind == "i" for dtype in dtypes) and float(value).is_integer():
+                return np.asarray(int(value)).astype(min(dtypes))
             return float(value)
     raise AssertionError(f"{ast.dump(node)} passed the check")
 

@@ -29,6 +29,7 @@ from tilewright.simulator.execution.operands import (
 )
 from tilewright.simulator.execution.values.exact_products import Floats, product_and_scale
 from tilewright.simulator.lowering.elementary import ROUNDINGS
+from tilewright.simulator.lowering.number_operations import NUMPY
 
 ROUNDOFF = {"f32": 2.0**-24, "f16": 2.0**-11}
 SMALLEST = {"f32": 2.0**-126, "f16": 2.0**-14}
@@ -71,12 +72,15 @@ class EinsumData:
     def _result(self) -> _EinsumResult:
         """The exact output, and the greatest error that rounding allows at each place.
 
-        numpy computes floats in float64; integers in their own type, without any error.
+        numpy computes floats in float64; integers without any error, in the type in which the
+        elements compute.
         """
         numbers = number_types(self.einsum)
         if not numbers.is_integer:
             return _bounded(self.einsum, self.operands, numbers.output, self.errors)
-        exact = np.asarray(einsum_values(self.einsum, self.operands)).astype(np.float64)
+        wide = {n: v.astype(NUMPY[numbers.computed]) for n, v in self.operands.items()}
+        exact = np.asarray(einsum_values(self.einsum, wide)).astype(NUMPY[numbers.output])
+        exact = exact.astype(np.float64)
         return _EinsumResult(exact, lambda _: np.zeros_like(exact))
 
     @property
@@ -182,7 +186,8 @@ def _bounded(
         point = _evaluated(expression(einsum), read, unit)
     exact = joined_values(einsum, point.value)
     if joins_by_max(einsum):
-        largest = SLACK * np.abs(joined_values(einsum, point.error)) + tiny
+        rounded = unit * np.abs(exact) if number_types(einsum).computed != dtype else 0.0
+        largest = SLACK * (np.abs(joined_values(einsum, point.error)) + rounded) + tiny
         return _EinsumResult(exact, lambda _: largest)
     scale = joined_values(einsum, np.abs(point.value) + point.error, by_sum=True)
     summed = joined_values(einsum, point.error, by_sum=True)

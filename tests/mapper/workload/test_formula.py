@@ -115,3 +115,14 @@ def test_a_window_reads_zeros_in_the_padding() -> None:
     np.testing.assert_allclose(reference_values(work, given)["Z"], [3, 6, 9, 7])
     with pytest.raises(WorkloadError, match="no values of tensor F"):
         reference_values(work, {"A": given["A"]})
+
+
+def test_integers_of_a_formula_wrap_around_at_their_width() -> None:
+    """200 * 200 = 40,000 is -25,536 in 16 bits; a quotient, or a constant of 0.5, is a float."""
+    values = np.array([200, -3], dtype=np.int16)
+    square = Formula("square(_0)").value([values])
+    assert square.dtype == np.int16
+    assert square.tolist() == [-25_536, 9]
+    assert Formula("2 * _0 + 70000").value([values]).tolist() == [4864, 4458]
+    assert Formula("_0 / _0").value([values]).dtype == np.float64
+    assert Formula("_0 * 0.5").value([values]).tolist() == [100.0, -1.5]
