@@ -16,6 +16,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from tilewright.mapper.grid.number_types import joins_in_one_operation
 from tilewright.mapper.grid.reductions import Axis, Chain, Phase, line_chains, receives
 from tilewright.mapper.grid.schemes.reduction_scheme import (
     Order,
@@ -26,6 +27,7 @@ from tilewright.mapper.grid.schemes.ring_reduction import (
     MOST_IN_RING,
     RingReduction,
     fits_ring,
+    values_together,
 )
 from tilewright.mapper.grid.schemes.snake import Snake
 from tilewright.mapper.grid.space_time import SpaceTime
@@ -44,7 +46,7 @@ class PartialSums:
     (a whole row does), along each column to the south, element after element (gather), or not at
     all (none: they stay in the memories). `shared`: whether the last element of a group then sends
     the finished tile to all others of the group. `order`: of the axes, or a snake, or a ring.
-    `values`: of a tile that goes round a ring.
+    `values`: of a tile that goes round a ring; `together`: of those in a word.
     """
 
     phases: tuple[Phase, ...]
@@ -54,6 +56,7 @@ class PartialSums:
     shared: bool = False
     order: Order = "x_first"
     values: int = 0
+    together: int = 1
 
     @property
     def axes(self) -> tuple[Axis, Axis]:
@@ -70,7 +73,8 @@ class PartialSums:
         """The ring through each group, if it adds up by one; None if not."""
         if self.order != "ring":
             return None
-        return RingReduction(Snake(self.group_columns, self.group_rows), self.values)
+        way = Snake(self.group_columns, self.group_rows)
+        return RingReduction(way, self.values, self.together)
 
     @property
     def first(self) -> tuple[int, int]:
@@ -124,6 +128,8 @@ def partial_sums(read: SpaceTime) -> PartialSums:
         order=order if wide * tall > 1 else "x_first",
         values=read.output.values if order == "ring" else 0,
     )
+    if order == "ring" and joins_in_one_operation(read.einsum):
+        return replace(sums, together=values_together(sums.group, sums.values, read.dtype))
     if order in ("snake", "ring"):
         return sums
     return replace(sums, phases=_all_phases(read, sums, line))

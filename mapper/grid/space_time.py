@@ -171,8 +171,8 @@ class SpaceTime:
     def values_per_wavelet(self, tensor: HeldTensor) -> int:
         """Return how many values of a tensor's tiles go in one wavelet: 1 or 2.
 
-        It holds for all streams of them, but for the partial sums of a ring. Maps, which join sums
-        where no operation does, take values one by one.
+        It holds for all streams of them, but for a ring's partial sums, which go in chunks. Maps,
+        which join sums where no operation does, take values one by one.
         """
         if tensor.access.output and self.is_added and not joins_in_one_operation(self.einsum):
             return 1

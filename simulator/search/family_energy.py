@@ -120,9 +120,7 @@ class FamilyEnergy:
         if not self.space.output_stays and across < columns and down < rows:
             heads = rows // down
             links += (columns // across) * down * (heads * (heads - 1) // 2)
-        is_ring = reduction is not None and reduction_scheme(reduction).order == "ring"
-        words = tiles.output if is_ring else tiles.output_words
-        return float(links * words * tiles.turns(self._output))
+        return float(links * tiles.output_words * tiles.turns(self._output))
 
     @staticmethod
     def _group_hops(across: int, down: int, reduction: str | None) -> int:

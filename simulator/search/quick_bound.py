@@ -19,7 +19,7 @@ from tilewright.mapper.grid.host_streams import Lines, shared_lines
 from tilewright.mapper.grid.number_types import dtype_of
 from tilewright.mapper.grid.reductions import Axis
 from tilewright.mapper.grid.schemes.reduction_scheme import ReductionScheme, reduction_scheme
-from tilewright.mapper.grid.schemes.ring_reduction import RingReduction
+from tilewright.mapper.grid.schemes.ring_reduction import RingReduction, values_together
 from tilewright.mapper.grid.schemes.snake import Snake
 from tilewright.mapper.workload.einsum import TensorAccess
 from tilewright.mapper.workload.errors import InfeasibleMapping
@@ -218,7 +218,9 @@ class QuickBound:
         A result that is shared goes all the way back.
         """
         groups, profile, words = tiles.groups, self.profile, tiles.output_words
-        ring = RingReduction(Snake(*groups), tiles.output)
+        dtype = dtype_of(self.space.einsum.outputs[0], self.space.einsum)
+        together = values_together(prod(groups), tiles.output, dtype)
+        ring = RingReduction(Snake(*groups), tiles.output, together)
         back = way_back(groups, words, profile) if tiles.family.shared else 0.0
         return min(
             ring_cycles(ring, profile)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from tilewright.mapper.grid.number_types import values_per_wavelet
 from tilewright.mapper.grid.rings.ring_links import ring_hops, ring_links, ring_places
 from tilewright.mapper.grid.schemes.snake import Snake
 
@@ -24,11 +25,13 @@ MOST_SENT: Final = 16
 class RingReduction:
     """The ring through a group of elements that add up a tile of `values` values.
 
-    `way`: through the elements of the group, along which the ring is folded.
+    `way`: through the elements of the group, along which the ring is folded. `together`: values in
+    a word, 1 or 2.
     """
 
     way: Snake
     values: int
+    together: int = 1
 
     @property
     def elements(self) -> int:
@@ -41,9 +44,20 @@ class RingReduction:
         return self.values // self.elements
 
     @property
+    def chunk_words(self) -> int:
+        """Words of the part of the tile that an element adds up."""
+        return self.chunk // self.together
+
+    @property
+    def slice_words(self) -> int:
+        """Words of a chunk that go round at a time: the queues hold them."""
+        most = min(self.chunk_words, MOST_SENT)
+        return next(n for n in range(most, 0, -1) if self.chunk_words % n == 0)
+
+    @property
     def slice_values(self) -> int:
-        """Values of a chunk that go round at a time: the queues hold them."""
-        return next(n for n in range(min(self.chunk, MOST_SENT), 0, -1) if self.chunk % n == 0)
+        """Values of a chunk that go round at a time."""
+        return self.slice_words * self.together
 
     @property
     def reads(self) -> int:
@@ -62,9 +76,9 @@ class RingReduction:
 
     @property
     def hops(self) -> int:
-        """Values times links: each chunk once round the ring but for a link, then to all others."""
+        """Words times links: each chunk once round the ring but for a link, then to all others."""
         scattered = (self.elements - 1) * ring_hops(self.elements)
-        return self.chunk * (scattered + self.elements * (self.elements - 1))
+        return self.chunk_words * (scattered + self.elements * (self.elements - 1))
 
     def chunks(self, place: int) -> list[int]:
         """Return the numbers of the chunks that an element handles, its own one last.
@@ -75,6 +89,14 @@ class RingReduction:
         places = ring_places(self.elements).tolist()
         order = sorted(range(self.elements), key=places.__getitem__)
         return [order[places[place] - number - 1] for number in range(self.elements)]
+
+
+def values_together(elements: int, values: int, dtype: str) -> int:
+    """Return how many values of a chunk go in a word: 1 or 2.
+
+    `elements`: of the ring; `values`: of a tile, of a number type.
+    """
+    return values_per_wavelet(values // elements, dtype)
 
 
 def fits_ring(elements: int, values: int) -> bool:

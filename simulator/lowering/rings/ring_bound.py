@@ -13,7 +13,7 @@ from tilewright.simulator.profiles.profile import Profile
 def least_slice(ring: RingReduction, profile: Profile) -> int:
     """Return the most cycles in which an element of a ring sends the first slice of its tile."""
     load = profile.descriptor_use_cycles + profile.descriptor_load_cycles
-    return load + ceil(ring.slice_values * Fraction(profile.cycles_per_wavelet))
+    return load + ceil(ring.slice_words * Fraction(profile.cycles_per_wavelet))
 
 
 def ring_cycles(ring: RingReduction, profile: Profile) -> float:
@@ -24,10 +24,10 @@ def ring_cycles(ring: RingReduction, profile: Profile) -> float:
     """
     load = profile.descriptor_use_cycles + profile.descriptor_load_cycles
     others = ring.elements - 1
-    words = 3 * load + ring.values + others * ring.chunk
+    words = 3 * load + (ring.elements + others) * ring.chunk_words
     way_on = profile.dispatch_to_link_cycles + profile.arrival_to_execute_cycles
     step = way_on + profile.hop_cycles
-    way = load + others * step + way_on + -(-others // 2) * profile.hop_cycles + ring.chunk
+    way = load + others * step + way_on + -(-others // 2) * profile.hop_cycles + ring.chunk_words
     return float(max(words, way))
 
 
@@ -39,4 +39,4 @@ def ring_end(ring: RingReduction, work: BodyCycles, output: str, profile: Profil
     """
     load = profile.descriptor_use_cycles + profile.descriptor_load_cycles
     added = work.total - work.since[f"add {output}"]
-    return added + load + (ring.elements - 1) * ring.chunk
+    return added + load + (ring.elements - 1) * ring.chunk_words

@@ -86,7 +86,7 @@ def _route_all(
     """
     color, came = gather_color(direction), ""
     for passed, (row, column) in enumerate(way):
-        place, words = Area(row, column), passed * ring.chunk
+        place, words = Area(row, column), passed * ring.chunk_words
         goes, next_side = _sides(way, passed) if passed < len(way) - 1 else ("", "")
         if not passed:
             builder.route(color, place, rx="R", tx=goes)
@@ -94,7 +94,7 @@ def _route_all(
             builder.route(color, place, rx=came, tx="R")
         else:
             own_first = Switch((Position(rx=("R",)), Position(rx=(came,))), current=1)
-            others = CounterFilter(words + ring.chunk, words, words)
+            others = CounterFilter(words + ring.chunk_words, words, words)
             builder.route(color, place, rx=came, tx=f"{goes}R", switch=own_first, filter=others)
         came = next_side
 
@@ -129,30 +129,32 @@ class RingProgram:
 
     def declare(self, code: CodeBuilder) -> None:
         """Declare the queues and descriptors; changes `code`."""
-        chunk, words = self.ring.chunk, self.ring.slice_values
+        chunk, part = self.ring.chunk, self.ring.slice_values
         chunks = self.ring.chunks(self.place)
+        simd = "simd_32" if self.ring.together == 2 else ""
         code.input_queue(RECEIVE, self.receives)
         code.output_queue(SEND, self.sends)
         for name, number in (("first", chunks[0]), ("own", chunks[-1])):
-            code.mem1d(f"ring_{name}", self.output, extent=words, offset=number * chunk)
-        code.fabout("ring_out", SEND, words)
-        code.fabin("ring_in", RECEIVE, words)
+            code.mem1d(f"ring_{name}", self.output, extent=part, offset=number * chunk)
+        code.fabout("ring_out", SEND, part, simd=simd)
+        code.fabin("ring_in", RECEIVE, part, simd=simd)
         for run, (first, step, count) in enumerate(self._runs):
-            code.fabin(f"ring_in{run}", RECEIVE, count * words)
-            code.fabout(f"ring_out{run}", SEND, count * words)
-            loops = [(count, step * chunk), (words, 1)]
+            code.fabin(f"ring_in{run}", RECEIVE, count * part, simd=simd)
+            code.fabout(f"ring_out{run}", SEND, count * part, simd=simd)
+            loops = [(count, step * chunk), (part, 1)]
             code.mem4d(f"ring_passing{run}", self.output, loops, offset=first * chunk)
         code.mem1d("ring_chunk", self.output, extent=chunk, offset=self.place * chunk)
         for number, (direction, count, first, step) in enumerate(self._others):
             if count:
                 code.input_queue(TAKE + number, gather_color(direction))
-                code.fabin(f"ring_from_{direction}", TAKE + number, count * chunk)
+                stream = f"ring_from_{direction}"
+                code.fabin(stream, TAKE + number, count * chunk, simd=simd)
                 loops = [(count, step * chunk), (chunk, 1)]
                 code.mem4d(f"ring_into_{direction}", self.output, loops, offset=first * chunk)
             if count < self.ring.elements - 1:
                 code.output_queue(GIVE + number, gather_color(direction))
-                advance = count > 0
-                code.fabout(f"ring_to_{direction}", GIVE + number, chunk, advance_switch=advance)
+                settings = {"advance_switch": count > 0, "simd": simd}
+                code.fabout(f"ring_to_{direction}", GIVE + number, chunk, **settings)
 
     def add_up(self, task: TaskBuilder, read: SpaceTime) -> None:
         """Append both halves to a task.
@@ -160,9 +162,9 @@ class RingProgram:
         The moves of the second half are under way when the task ends.
         """
         add, send = f"add {self.output}", f"send {self.output}"
-        words, move = self.ring.slice_values, move_of(read.dtype)
-        with task.loop(SLICE, self.ring.chunk // words) as turn:
-            moved = turn * words
+        part, move = self.ring.slice_values, move_of(read.dtype)
+        with task.loop(SLICE, self.ring.chunk // part) as turn:
+            moved = turn * part
             append_sum(task, read, Ref("ring_out"), (Ref("ring_first").at(moved),), send)
             for run in range(len(self._runs)):
                 passing = Ref(f"ring_passing{run}").at(moved)

@@ -42,6 +42,8 @@ def test_every_chunk_goes_round_once_and_ends_in_its_element(columns: int, rows:
         additions += ring.values - ring.chunk
     assert (ring.hops, ring.reads, ring.additions) == (hops, reads, additions)
     assert ring.writes == ring.elements * ring.values
+    pairs = RingReduction(Snake(columns, rows), 2 * ring.values, 2)
+    assert (pairs.hops, pairs.chunk, pairs.additions) == (ring.hops, 6, 2 * ring.additions)
 
 
 def test_an_element_receives_and_sends_on_two_colors() -> None:

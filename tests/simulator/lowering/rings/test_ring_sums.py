@@ -65,6 +65,22 @@ def test_largest_values_and_half_precision() -> None:
     assert all_reduce((4, 1), 64, bits=16).error_share <= 1
 
 
+@pytest.mark.parametrize(("sides", "values"), [((4, 1), 64), ((2, 4), 128), ((3, 3), 180)])
+def test_two_values_of_16_bits_go_in_a_word(sides: tuple[int, int], values: int) -> None:
+    half, whole = (all_reduce(sides, values, bits=bits) for bits in (16, 32))
+    assert half.error_share <= 1
+    assert half.counts == half.predicted
+    assert half.lower_bound_cycles <= half.cycles < whole.cycles
+    hops = [run.counts[f"{run.plan.read.einsum.name}/Fabric/None/hop"] for run in (half, whole)]
+    assert 2 * hops[0] == hops[1]
+
+
+def test_a_chunk_of_an_odd_number_of_values_goes_value_by_value() -> None:
+    half, whole = (all_reduce((4, 1), 12, bits=bits) for bits in (16, 32))
+    assert half.error_share <= 1
+    assert half.counts == half.predicted == whole.counts
+
+
 def test_passes_are_checked_and_colors_few() -> None:
     plan = all_reduce((4, 4), 64).plan
     profile = ExecutionSettings().profile(plan.read.grid)
