@@ -9,7 +9,9 @@ import pytest
 
 from tilewright.simulator.build.program_builder import ProgramBuilder
 from tilewright.simulator.fast.fast_machine import FastMachine
+from tilewright.simulator.isa.resolving import resolve
 from tilewright.simulator.profiles.profile import load_profile
+from tilewright.simulator.program.code_parts import all_operations
 from tilewright.simulator.program.program import Program
 from tilewright.simulator.program.routes import Area, EdgeInput, EdgeOutput
 from tilewright.simulator.run.machine import Machine
@@ -124,3 +126,43 @@ def test_a_stream_over_the_border_is_stored_by_pairs(profile: str) -> None:
         assert (run.memory["v"][0, 0, 0] == numbers).all()
         assert run.counts.memory_writes == {"v": values}
         assert run.counts.edge_in_words == values // 2
+
+
+def rows_program(first: int) -> Program:
+    """Two elements: one sends rows of 6 values, 10 apart, from value `first` on; one keeps them."""
+    b = ProgramBuilder("rows", 1, 2)
+    x = b.color("x")
+    for column, name in enumerate(("send", "keep")):
+        code = b.code(name)
+        code.buffer("v", "i16", (2, 3, 10))
+        code.mem4d("rows", "v", [(2, 30), (3, 10), (6, 1)], offset=first)
+        main = code.task("main", entry=True)
+        if column:
+            code.input_queue(2, x)
+            main.op("mov16", "rows", code.fabin("in", 2, 36, simd="simd_32"))
+        else:
+            code.output_queue(3, x)
+            main.op("mov16", code.fabout("out", 3, 36, simd="simd_32"), "rows")
+        b.place(name, Area(0, column))
+    b.route(x, Area(0, 0), rx="R", tx="E")
+    b.route(x, Area(0, 1), rx="W", tx="R")
+    return b.build()
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_rows_that_begin_at_even_addresses_go_by_pairs(profile: str) -> None:
+    """From value 2 on rows lie in words of 32 bits, from value 3 on the general path takes them."""
+    numbers = np.zeros((1, 2, 2, 3, 10), dtype=np.int16)
+    numbers[0, 0] = np.arange(60).reshape(2, 3, 10) - 25
+    cycles = set()
+    for first in (2, 3):
+        program = rows_program(first)
+        (_, op), *_ = all_operations(program.codes[0])
+        assert resolve(program.codes[0], "main", op).is_packed == (first == 2)
+        run = Machine(program, load_profile(profile)).run(memory={"v": numbers})
+        kept = np.asarray(run.memory["v"])[0, 1]
+        assert (kept[:, :, first : first + 6] == numbers[0, 0, :, :, first : first + 6]).all()
+        assert np.count_nonzero(kept) == np.count_nonzero(numbers[0, 0, :, :, first : first + 6])
+        assert run.counts.memory_writes == {"v": 36}
+        cycles.add(run.cycles)
+    assert len(cycles) == 1

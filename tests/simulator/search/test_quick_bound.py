@@ -32,7 +32,7 @@ NEARLY = 1 + 1e-12
 def test_no_family_is_bounded_above_its_plans(machine: str, bits: int, *, nests: bool) -> None:
     shares, tightness = [], []
     for form in FORMS:
-        flat, einsum = grid_arch(form, bits, 4, 4), einsum_workload(form).einsums[0]
+        flat, einsum = grid_arch(form, bits, 4, 4), einsum_workload(form, bits).einsums[0]
         space = GridMapspace(grid_of(flat), einsum, nests=nests)
         profile = ExecutionSettings(machine=machine).profile(space.grid)
         quick, families = QuickBound(space, flat, profile), list(space.families())
