@@ -180,11 +180,11 @@ def _check_simd(code: ElementCode) -> None:
         return
     for load in all_loads(code):
         if load.dsd in simd:
-            raise NotCovered(f"a register with {load.dsd}, which has a SIMD mode")
+            raise NotCovered(f"a register that holds {load.dsd}, with a SIMD mode")
     for task, op in all_operations(code):
         resolved = resolve(code, task.name, op)
         if not resolved.is_packed and any(o.dsd and o.dsd.name in simd for o in resolved.operands):
-            raise NotCovered(f"a SIMD mode of @{op.operation} that is not one of pairs")
+            raise NotCovered(f"@{op.operation} in a SIMD mode, but not on whole pairs")
 
 
 def _check_instruction(instruction: Instruction) -> None:
