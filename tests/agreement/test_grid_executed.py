@@ -252,6 +252,23 @@ def test_values_beyond_a_padded_rank_are_zeros() -> None:
     assert load_workload(dump_workload(workload)) == workload
 
 
+def test_what_to_write_for_a_sum_of_variables_in_the_output() -> None:
+    """Z[m + n] = A[m] * B[n] is refused; with p for m + n it is a convolution of padded values."""
+    text = (
+        "workload:\n  rank_sizes: {P: 12, M: 9, N: 4}\n  pad: {M: 3}\n  bits_per_value: {All: 32}\n"
+        '  einsums: ["Z[p] = A[M: p - n] * B[n]"]\n'
+    )
+    workload = load_workload(load_document("w.yaml", text=text))
+    (einsum,) = workload.einsums
+    flat = grid_path(load_arch(HARDWARE), workload, einsum)
+    space = GridMapspace(grid_of(flat), einsum)
+    given = {"A": np.arange(9, dtype=np.float32), "B": np.array([1, -2, 3, 5], dtype=np.float32)}
+    for family in list(space.families())[::9]:
+        read = space_time(flat, einsum, space.mapping_of(space.members(family)[-1]))
+        expected = np.convolve(given["A"], given["B"])
+        assert np.array_equal(execute_einsum(read, operands=given).output, expected)
+
+
 def test_roots_and_logarithms_get_operands_that_have_them() -> None:
     """Beside numpy's nan no value is right; drawn operands stay where there is none."""
     text = (

@@ -7,15 +7,35 @@ from itertools import product
 from tilewright.mapper.grid.grid import Grid
 from tilewright.mapper.grid.number_types import number_types
 from tilewright.mapper.grid.space_time import HeldTensor, SpaceTime
-from tilewright.mapper.workload.einsum import Einsum
+from tilewright.mapper.workload.einsum import Affine, Einsum
 from tilewright.mapper.workload.errors import InfeasibleMapping
+from tilewright.mapper.workload.notation import affine_text
 
 
 def check_einsum(einsum: Einsum) -> None:
     """Raise InfeasibleMapping for an Einsum that elements do not compute, whatever its mapping."""
     if len(einsum.outputs) != 1 or not einsum.inputs:
         raise refusal(f"{einsum.name} has not exactly one output and an input", "one output")
+    for rank, form in einsum.outputs[0].projection:
+        if sum(einsum.bounds[name] > 1 for name, _ in form.terms) > 1:
+            raise _overlaps(einsum, rank, form)
     number_types(einsum)
+
+
+def _overlaps(einsum: Einsum, rank: str, form: Affine) -> InfeasibleMapping:
+    """Return the error for an output whose tiles overlap, since a sum of variables indexes it."""
+    output, new = einsum.outputs[0].tensor, rank.lower()
+    instead = f"{output}[{new}], an index of one variable"
+    solved = next((name for name, factor in form.terms if factor == 1), None)
+    if solved is not None:
+        others = tuple((name, -factor) for name, factor in form.terms if name != solved)
+        index = affine_text(Affine(((new, 1), *others), -form.constant))
+        instead += f", with {index} for {solved} in the inputs, and pad: for the zeros beyond them"
+    return refusal(
+        f"{einsum.name} writes {output} at {affine_text(form)}: its tiles overlap, and nothing "
+        "adds them up",
+        instead,
+    )
 
 
 def check_residence(tensor: HeldTensor, grid: Grid, staying: frozenset[str]) -> None:
