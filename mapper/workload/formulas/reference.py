@@ -118,7 +118,7 @@ def _value(einsum: Einsum, read: list[Values]) -> Values:
 def _joined(einsum: Einsum, values: Values, indices: Indices, *, by_sum: bool = False) -> Values:
     """Return the output: values of points with the same index, joined as the Einsum says.
 
-    `by_sum`: added instead.
+    `by_sum`: added instead. Positions that no point has are 0.
     """
     values = np.broadcast_to(values, tuple(einsum.bounds.values()))
     is_max = not by_sum and joins_by_max(einsum)
@@ -133,6 +133,10 @@ def _joined(einsum: Einsum, values: Values, indices: Indices, *, by_sum: bool = 
     result = np.full(shape, least if is_max else 0, dtype=values.dtype)
     places = tuple(np.broadcast_to(index, values.shape) for index in indices)
     join.at(result, places, values)
+    if is_max:  # where nothing is written
+        written = np.zeros(shape, dtype=bool)
+        written[places] = True
+        result[~written] = 0
     return result
 
 

@@ -135,9 +135,8 @@ def _formula_of_windows(einsum: Einsum, read: list[Floats]) -> str | None:
 
 def _spelled(einsum: Einsum, shape: tuple[int, ...], letters: Mapping[str, str]) -> str:
     """Return the letters of the rank variables along which an operand has several values."""
-    return "".join(
-        letters[name] for name, size in zip(einsum.bounds, shape, strict=True) if size > 1
-    )
+    along = zip(einsum.bounds, shape, strict=True) if shape else ()  # a scalar has no ranks
+    return "".join(letters[name] for name, size in along if size > 1)
 
 
 def _product(arrays: list[Floats]) -> Floats:

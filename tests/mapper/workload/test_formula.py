@@ -9,7 +9,7 @@ from fused_cases import two_memories
 from tilewright.mapper.searches.api import search
 from tilewright.mapper.workload.errors import WorkloadError
 from tilewright.mapper.workload.formulas.formula import Formula
-from tilewright.mapper.workload.formulas.reference import reference_values
+from tilewright.mapper.workload.formulas.reference import einsum_values, reference_values
 from tilewright.mapper.workload.workload import Workload
 from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.mapper.workload.workload_print import dump_workload, einsum_text
@@ -126,3 +126,15 @@ def test_integers_of_a_formula_wrap_around_at_their_width() -> None:
     assert Formula("2 * _0 + 70000").value([values]).tolist() == [4864, 4458]
     assert Formula("_0 / _0").value([values]).dtype == np.float64
     assert Formula("_0 * 0.5").value([values]).tolist() == [100.0, -1.5]
+
+
+def test_positions_that_no_point_writes_are_zero() -> None:
+    """Of maxima, too, in every type."""
+    text = (
+        "workload:\n  rank_sizes: {M: 3, K: 2}\n  bits_per_value: {All: 16}\n"
+        '  einsums: ["Z[P: 2*m + 1] = max(A[m, k])"]\n'
+    )
+    (einsum,) = load_workload(text).einsums
+    for dtype in (np.int16, np.float32):
+        values = np.array([[-5, -7], [-1, -2], [4, -9]], dtype=dtype)
+        assert einsum_values(einsum, {"A": values}).tolist() == [0, -5, 0, -1, 0, 4]

@@ -19,6 +19,8 @@ EINSUMS = {
     "diagonal": ("I: 6, J: 5", "Z[i] = A[i, H: i] * B[i, j]"),
     "three operands": ("P: 5, R: 3, M: 4, T: 2", "Z[m, p] = A[H: p + r] * B[m, r] * C[W: r + t]"),
     "windows of the result": ("P: 4, R: 3", "Z[H: p + r] = A[p] * B[r]"),
+    "scalars": ("P: 4, R: 3", "Z[p] = A[] * B[] * C[H: p + r]"),
+    "read twice": ("M: 4, N: 5, K: 3", "Z[m, n] = A[X: m, k] * A[X: n, k]"),
 }
 
 

@@ -25,7 +25,7 @@ def test_random_values_are_normal_and_follow_from_the_seed(dtype: type) -> None:
 
 
 def gemv(text: str, size: int) -> EinsumData:
-    sizes = f"rank_sizes: {{M: 6, K: {size}}}"
+    sizes = f"rank_sizes: {{M: 6, N: 6, K: {size}}}"
     document = f'workload:\n  {sizes}\n  bits_per_value: {{All: 16}}\n  einsums: ["{text}"]\n'
     return EinsumData(load_workload(load_document("w.yaml", text=document)).einsums[0])
 
@@ -41,6 +41,14 @@ def test_blocks_change_no_result(text: str, monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(WrongResult) as again:
         parts.compare(output)
     assert str(error.value) == str(again.value)
+
+
+def test_a_tensor_that_is_read_twice_is_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exact_products, "MANY_VALUES", 1)
+    monkeypatch.setattr(exact_products, "BLOCK_VALUES", 2)
+    data = gemv("Z[m, n] = A[m, k] * A[M: n, k]", 5)
+    values = data.operands["A"].astype(np.float64)
+    assert np.allclose(data.value, values @ values.T, rtol=1e-12)
 
 
 def test_a_sum_of_thousands_of_f16_is_compared_too() -> None:
