@@ -102,6 +102,7 @@ def in_one_order(einsums: Iterable[Einsum]) -> Iterator[Einsum]:
     """Yield Einsums with the ranks of each tensor in the order in which they stand first.
 
     An index is found by the name of its rank, so that its place says nothing; but arrays have one.
+    By its place it is found where a further read names other ranks: `A[m, k] * A[n, k]`.
     """
     order: dict[str, tuple[str, ...]] = {}
     for einsum in einsums:
@@ -109,7 +110,7 @@ def in_one_order(einsums: Iterable[Einsum]) -> Iterator[Einsum]:
         for place, access in enumerate(accesses):
             forms = dict(access.projection)
             ranks = order.setdefault(access.values_of, tuple(forms))
-            if ranks != tuple(forms):
+            if ranks != tuple(forms) and set(ranks) == set(forms):
                 accesses[place] = replace(access, projection=tuple((r, forms[r]) for r in ranks))
         is_ordered = tuple(accesses) == einsum.accesses
         yield einsum if is_ordered else replace(einsum, accesses=tuple(accesses))

@@ -81,7 +81,7 @@ FORMS: dict[str, str] = {
 """Name and Einsum; the ranks of a variable v are as long as SIZES says."""
 REPEATED: dict[str, str] = {
     "product with itself": "Z[m, n] = A[m, k] * A[M: n, k]",
-    "outer product with itself": "Z[m, n] = A[m] * A[M: n]",
+    "outer product with itself": "Z[m, n] = A[m] * A[n]",
     "distances among rows": "Z[m, n] = sum(square(A[m, k] - A[M: n, k]))",
     "sum of neighbours": "Z[p] = A[P: p] + A[P: p + 1]",
     "second difference": "Z[p] = A[P: p] - 2 * A[P: p + 1] + A[P: p + 2]",

@@ -57,8 +57,9 @@ def read_values(
     """
     arrays = []
     for access in einsum.inputs:
-        tensor = access.values_of
-        ranks = order[tensor] if order else tuple(rank for rank, _ in access.projection)
+        tensor, ranks = access.values_of, tuple(rank for rank, _ in access.projection)
+        if order and set(order[tensor]) == set(ranks):  # else indices are found by their places
+            ranks = order[tensor]
         arrays.append(_read(tensors[tensor], _indices(access, einsum, ranks)))
     return arrays
 

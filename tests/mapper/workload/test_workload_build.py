@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tilewright.arch.errors import TilewrightError
 from tilewright.mapper.workload.errors import WorkloadError
+from tilewright.mapper.workload.formulas.reference import reference_values
 from tilewright.mapper.workload.workload import Workload
 from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.mapper.workload.workload_print import dump_workload
@@ -100,3 +102,12 @@ def test_ranks_of_a_tensor_have_one_order() -> None:
     last = workload.einsum("Y").access("B.2").projection
     assert [form.terms for _, form in last] == [(("n", 1),), (("m", 1),)]
     assert load_workload(dump_workload(workload)).einsums == workload.einsums
+
+
+def test_a_further_read_may_name_other_ranks() -> None:
+    """`A[n, k]` beside `A[m, k]`: its indices stand in the places of the first ones."""
+    workload = load('"Z[m, n] = A[m, k] * A[n, k]"')
+    assert [rank for rank, _ in workload.einsum("Z").access("A.2").projection] == ["N", "K"]
+    values = np.arange(48.0).reshape(8, 6)
+    product = values[:4] @ values.T
+    assert (reference_values(workload, {"A": values})["Z"] == product).all()
