@@ -25,6 +25,7 @@ from tilewright.mapper.grid.grid_shares import (
     near_least_shares,
     padded_sizes,
     shares_by_work,
+    shares_within,
 )
 from tilewright.mapper.grid.number_types import dtype_of, words_of_values
 from tilewright.mapper.grid.reductions import Axis
@@ -121,19 +122,22 @@ class GridMapspace:
         shares obey them.
         """
         self.constraints.check(self.einsum)
-        residence = self.residence()
         for shares in self.shares():
-            local = local_sizes(self.einsum, shares)
-            if self.nests:
-                yield from self._nested(shares, local)
-                continue
-            for resident, tile, scalar, shared in product(
-                residence, self._tiles(local), self._scalars(local), self._sharing(shares)
-            ):
-                for buffers in self._buffers(tile, resident):
-                    yield GridFamily(shares, tile, resident, scalar, buffers, shared)
-                for shifts in self._shifts(shares, tile, resident):
-                    yield GridFamily(shares, tile, resident, scalar, 2, shared, shifts)
+            yield from self.families_of(shares)
+
+    def families_of(self, shares: tuple[Share, ...]) -> Iterator[GridFamily]:
+        """Yield the families of choices with one division of the work, in a fixed order."""
+        local = local_sizes(self.einsum, shares)
+        if self.nests:
+            yield from self._nested(shares, local)
+            return
+        for resident, tile, scalar, shared in product(
+            self.residence(), self._tiles(local), self.scalars(local), self._sharing(shares)
+        ):
+            for buffers in self._buffers(tile, resident):
+                yield GridFamily(shares, tile, resident, scalar, buffers, shared)
+            for shifts in self._shifts(shares, tile, resident):
+                yield GridFamily(shares, tile, resident, scalar, 2, shared, shifts)
 
     def _nested(self, shares: tuple[Share, ...], local: dict[str, int]) -> Iterator[GridFamily]:
         """Yield the families with two loops in time, the outer one over a variable of the output.
@@ -141,7 +145,7 @@ class GridMapspace:
         All their tensors have one buffer: two overlap the tiles of one loop.
         """
         for resident, outer, scalar, shared in product(
-            self.residence(), self._tiles(local), self._scalars(local), self._sharing(shares)
+            self.residence(), self._tiles(local), self.scalars(local), self._sharing(shares)
         ):
             if outer is None or self._is_reduced(outer.variable):
                 continue
@@ -208,6 +212,15 @@ class GridMapspace:
         near = near_least_shares(self.grid, self.einsum, self._allows_shares, best)
         return [*best, *near]
 
+    def further_shares(self, points: float, most: int) -> list[tuple[Share, ...]] | None:
+        """Return the divisions beside `shares` that leave an element at most so many points.
+
+        None if there are more than `most`.
+        """
+        allows, known = self._allows_shares, frozenset(self.shares())
+        within = shares_within(self.grid, self.einsum, allows, points, most + len(known))
+        return None if within is None else [s for s in within if s not in known]
+
     def _allows_shares(self, axis: str, names: frozenset[str]) -> bool:
         may_share = all(self._may_share(axis, name) for name in names)
         return may_share and self.constraints.allows_shares(axis, names)
@@ -262,7 +275,7 @@ class GridMapspace:
                 options += [TimeTile(name, size) for size in divisors(extent)[:-1]]
         return options
 
-    def _scalars(self, local: dict[str, int]) -> list[str | None]:
+    def scalars(self, local: Dict[str, int]) -> list[str | None]:
         """Return the inputs that the engine's register may hold.
 
         None among them: the register is unused. `local`: values of each rank variable in an

@@ -49,7 +49,7 @@ def padded_sizes(einsum: Einsum, shares: tuple[Share, ...]) -> dict[str, int]:
 
 
 ROUNDING: Final = 1e-9
-"""Usage is a quotient of small integers, min_usage a number of the file."""
+"""Quotients of integers, and min_usage, a number of the file, are less exact than they look."""
 NEAR: Final = 9 / 8
 """Divisions of one variable along each axis may have less than so many times the fewest points."""
 
@@ -74,8 +74,7 @@ def least_work_shares(grid: Grid, einsum: Einsum, allows: Allows) -> list[tuple[
     for first, counts, product in zip(
         columns.shares, columns.counts, columns.products, strict=True
     ):
-        needed = einsum.operations / (product * least)
-        likely = int(np.searchsorted(-rows.products, -needed * (1 - 1e-9), side="right"))
+        likely = rows.using(einsum.operations / (product * least))
         if not likely:
             continue
         work = _work(einsum, counts, rows.counts[:likely])
@@ -134,6 +133,29 @@ def shares_by_work(
     ]
 
 
+def shares_within(
+    grid: Grid, einsum: Einsum, allows: Allows, points: float, most: int
+) -> list[tuple[Share, ...]] | None:
+    """Return the divisions that leave an element at most so many points; None if more than `most`.
+
+    Of at most two rank variables along an axis, in a fixed order; `allows` as of
+    `least_work_shares`.
+    """
+    columns, rows = (_Options.of(axis, grid, einsum, allows) for axis in ("X", "Y"))
+    within: list[tuple[Share, ...]] = []
+    for first, counts, product in zip(
+        columns.shares, columns.counts, columns.products, strict=True
+    ):
+        likely = rows.using(einsum.operations / (product * points))
+        if likely:
+            work = _work(einsum, counts, rows.counts[:likely])
+            chosen = np.flatnonzero((work <= points) & np.isfinite(work))
+            within += [(*first, *rows.shares[place]) for place in chosen]
+        if len(within) > most:
+            return None
+    return within
+
+
 def _points(einsum: Einsum, shares: tuple[Share, ...]) -> int:
     """Return the points of one element's share, padding included."""
     return prod(local_sizes(einsum, shares).values())
@@ -169,6 +191,10 @@ class _Options:
             for share in shares:
                 counts[number, names.index(share.variable)] = share.count
         return _Options(options, counts, counts.prod(axis=1))
+
+    def using(self, elements: float) -> int:
+        """Return how many of the options use at least so many elements; these come first."""
+        return int(np.searchsorted(-self.products, -elements * (1 - ROUNDING), side="right"))
 
 
 def _obeys(

@@ -28,6 +28,7 @@ from tilewright.simulator.search.candidates.candidate_runs import (
 )
 from tilewright.simulator.search.candidates.candidates import BoundedFamily, Candidates
 from tilewright.simulator.search.candidates.family_heap import FamilyHeap, HeapEntry, Values
+from tilewright.simulator.search.further_divisions import further_families
 from tilewright.simulator.search.grid_certificate import (
     GridCertificate,
     objective_value,
@@ -69,6 +70,7 @@ class CandidateSearch:
     candidates of a large grid whose cycles do not follow, with their bounds; `undecided`: number of
     candidates whose value is not known, those that wait included; `reasons`: why others are
     infeasible. `wider`: a search over these families and more, whose bound holds for this one, too.
+    `least_of_first`: what no candidate goes below that was there before `widen`; None before.
     """
 
     def __init__(self, candidates: Candidates, families: Iterable[BoundedFamily]) -> None:
@@ -80,6 +82,7 @@ class CandidateSearch:
         self.value = inf
         self.has_run = False
         self.wider: CandidateSearch | None = None
+        self.least_of_first: float | None = None
         self._execution: EinsumExecution | None = None
         self.waiting: list[HeapEntry] = []
         self._families, self._decided = tuple(families), 0
@@ -96,7 +99,7 @@ class CandidateSearch:
         """Number of candidates whose value is not known."""
         return self._choices - self._decided
 
-    @cached_property
+    @property
     def _choices(self) -> int:
         members = self.candidates.space.members
         return sum(len(members(bounded.family)) for bounded in self._families)
@@ -161,6 +164,34 @@ class CandidateSearch:
     def is_closed(self) -> bool:
         """Whether no candidate that is left can be better than the best."""
         return self.bound >= self.value
+
+    def widen(self, budget: Budget = UNLIMITED) -> bool:
+        """Add the families with further divisions of the work that may be better than the best.
+
+        Only a search that is closed can be widened, and once. Return False if it was not, if there
+        are too many of them, or if the time of the budget is over before they are bounded.
+        """
+        if self.choice is None or self.least_of_first is not None or not self.is_closed:
+            return False
+        families = further_families(self.candidates, self.value, budget)
+        if families is None:
+            return False
+        self.least_of_first = self.value
+        self.heap.add(((family.bound,), family.family) for family in families)
+        self._families += tuple(families)
+        return True
+
+    @property
+    def has_all_divisions(self) -> bool:
+        """Whether no mapping with any division of the work is better than the best."""
+        return self.least_of_first is not None and self.is_closed
+
+    @property
+    def proved_bound(self) -> float:
+        """What no candidate goes below: of all divisions, or of those of the first candidates."""
+        if self.least_of_first is None or self.is_closed:
+            return self.bound
+        return min(self.value, self.least_of_first)
 
     def start(self) -> bool:
         """Find the value of a first candidate; return False if none runs, or the time is over.
@@ -307,7 +338,9 @@ class CandidateSearch:
             excluded=self.undecided,
             infeasible=sum(reasons.values()),
             reasons=tuple(reasons.most_common(5)),
-            bound=self.bound,
-            is_optimal=self.is_closed and self.choice is not None,
-            restrictions=restrictions_of([self.candidates.space]),
+            bound=self.proved_bound,
+            is_optimal=self.proved_bound >= self.value and self.choice is not None,
+            restrictions=restrictions_of(
+                [self.candidates.space], all_divisions=self.has_all_divisions
+            ),
         )

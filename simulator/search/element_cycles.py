@@ -167,6 +167,26 @@ class ElementCycles:
         """Cycles of an operation for each of its points, by the fastest way to compute it."""
         return min(rate.cycles / rate.group for rate in self._rates.values())
 
+    def least_work(self, local: Mapping[str, int], scalar: str | None) -> float:
+        """Return cycles of an element's operations on its share, however it is cut into tiles.
+
+        `local`: values of each rank variable in the share; `scalar`: the input in the engine's
+        register. Tiles divide the share and make operations shorter, never fewer.
+        """
+        profile, space = self.profile, self.space
+        names = space.einsum.outputs[0].rank_variables
+        if scalar is not None:
+            names = space.vector_variables(scalar)
+        length = prod(local[name] for name in names)
+        rates = [self._rates[first, scalar is not None] for first in (True, False)]
+        moving = min(-(-length // rate.group) * rate.cycles for rate in rates)
+        around = self.load if scalar is None else min(self.load, 1 + profile.map_step_cycles)
+        return prod(local.values()) // length * (moving + around)
+
+    def least_transfers(self, values: int) -> float:
+        """Return cycles of an element in which it receives or sends so many values, beside work."""
+        return self._slots([values])
+
     # -- the work on the points ------------------------------------------------------------
 
     def work(self, tiles: FamilyTiles) -> float:

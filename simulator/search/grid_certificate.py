@@ -9,11 +9,13 @@ from typing import Literal
 
 from tilewright.arch.errors import TilewrightError
 from tilewright.mapper.grid.grid_mapspace import GridMapspace
+from tilewright.mapper.grid.grid_shares import MOST_ON_AXIS
 from tilewright.mapper.searches.restrictions import (
     IN_SEQUENCE,
     LEAST_WORK_SHARES,
     LISTED_REDUCTIONS,
     LOOPS_ABOVE_TILES,
+    SHARED_VARIABLES,
     TILE_LOOP_ORDER,
     Restrictions,
 )
@@ -31,12 +33,20 @@ def objective_value(objective: GridObjective, latency: float, energy: float) -> 
     return energy if objective == "energy" else energy * latency
 
 
-def restrictions_of(spaces: Collection[GridMapspace], einsums: int = 1) -> Restrictions:
-    """Return the restrictions of a search of mapspaces for so many Einsums (theory/grid.md §7)."""
+def restrictions_of(
+    spaces: Collection[GridMapspace], einsums: int = 1, *, all_divisions: bool = False
+) -> Restrictions:
+    """Return the restrictions of a search of mapspaces for so many Einsums (theory/grid.md §7).
+
+    all_divisions: whether it has looked at all divisions of the work over the elements.
+    """
     loops = 2 if any(space.nests for space in spaces) else 1
     inside = [LOOPS_ABOVE_TILES(number=loops), TILE_LOOP_ORDER()]
     if any(space.grid.columns * space.grid.rows > 1 for space in spaces):
-        inside = [LEAST_WORK_SHARES(), LISTED_REDUCTIONS(), *inside]
+        divisions = [] if all_divisions else [LEAST_WORK_SHARES()]
+        several = any(len(space.einsum.bounds) > MOST_ON_AXIS for space in spaces)
+        variables = [SHARED_VARIABLES()] if several else []
+        inside = [*divisions, *variables, LISTED_REDUCTIONS(), *inside]
     return (*inside, *([IN_SEQUENCE()] if einsums > 1 else []))
 
 

@@ -294,7 +294,11 @@ def _certificate(cascade: Cascade, path: OptionPath, bound: float) -> GridCertif
         bound=min(bound, path.value),
         is_optimal=bound >= path.value,
         is_whole=cascade.is_whole,
-        restrictions=restrictions_of(spaces, len(cascade.options)),
+        restrictions=restrictions_of(
+            spaces,
+            len(cascade.options),
+            all_divisions=all(search.has_all_divisions for search in path.searches),
+        ),
     )
 
 

@@ -74,6 +74,8 @@ class GridSearch:
         search = CandidateSearch(candidates, candidates.families)
         try:
             self._look(search, budget)
+            if search.widen(budget):
+                self._look(search, budget)
         finally:  # an interrupt waits for no run
             search.runs.end()
             candidates.known.save()

@@ -13,9 +13,9 @@ from tilewright.mapper.grid.grid_mapspace import GridMapspace
 from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings
 from tilewright.simulator.execution.execution import grid_path
+from tilewright.simulator.search.candidate_search import CandidateSearch
 from tilewright.simulator.search.candidates.candidates import Candidates
 from tilewright.simulator.search.grid_mapping import GridRequest, map_on_grid
-from tilewright.simulator.search.grid_search import GridSearch
 
 
 @pytest.mark.parametrize(
@@ -50,15 +50,19 @@ def test_the_best_scheme_is_found(
         {"x": "k", "y": "j" if rows > 1 else "none", "tile": "none", "weights": "resident"}
     )
     settings = ExecutionSettings(machine=machine)
-    found = GridSearch(settings=settings, constraints=wanted).run(flat, einsum)
-    assert found.certificate.is_optimal
-    assert found.execution.plan.read.reduction == best
     space = GridMapspace(grid_of(flat), einsum, wanted)
     candidates = Candidates.of("latency", settings, flat, space)
+    search = CandidateSearch(candidates, candidates.families)  # of all elements
+    search.start()
+    while search.step():
+        pass
+    assert search.certificate().is_optimal
+    assert search.choice is not None
+    assert search.choice.reduction == best
     (family,) = (bounded.family for bounded in candidates.families)
     choices = candidates.space.members(family)
     cycles = {choice.reduction: candidates.simulated_cycles(choice) for choice in choices}
-    assert found.execution.cycles == min(cycles.values()) == cycles[best]
+    assert cycles[search.choice.reduction] == min(cycles.values()) == cycles[best]
     assert len(cycles) >= 4
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import Protocol
 
 from tilewright.mapper.grid.grid_mapspace import GridChoice, GridFamily
@@ -74,12 +75,21 @@ class FamilyHeap:
     ) -> None:
         """Begin with families and their quick bounds."""
         self.candidates, self.metrics = candidates, metrics
-        self.entries = [HeapEntry(b, (n, -1), family) for n, (b, family) in enumerate(families)]
-        heapq.heapify(self.entries)
+        self.entries: list[HeapEntry] = []
         self._alone: dict[int, BodyCycles | None] = {}
+        self._number = 0
+        self.add(families)
 
     def __len__(self) -> int:
         return len(self.entries)
+
+    def add(self, families: Iterable[tuple[Values, GridFamily]]) -> None:
+        """Put families with their quick bounds in."""
+        numbers = count(self._number)
+        new = [HeapEntry(b, (n, -1), f) for n, (b, f) in zip(numbers, families, strict=False)]
+        self._number += len(new)
+        self.entries += new
+        heapq.heapify(self.entries)
 
     @property
     def least(self) -> Values:

@@ -12,6 +12,7 @@ from math import inf
 from typing import NamedTuple
 
 from tilewright.mapper.searches.budget import UNLIMITED, Budget
+from tilewright.simulator.search.candidate_search import CandidateSearch
 from tilewright.simulator.search.candidates.candidate_runs import ON_NUMBERS
 from tilewright.simulator.search.cascade_search import Cascade
 from tilewright.simulator.search.paths.path_graph import OptionPath, PathQuestion, PathsLeft
@@ -21,6 +22,8 @@ MOST_REFINED = 16
 """How often a path is looked for again once its costs are bounded closer, in one round."""
 PATHS_SHARE = 0.5
 """Share of the time that is left in which the least path is looked for, in one round."""
+FURTHER_RUNS = 64
+"""Executions of candidates with further divisions of the work, beyond as many as there were."""
 ALL = 1 << 60
 """More words than any element has."""
 
@@ -55,14 +58,18 @@ def search_cascade(
     The path is None if there is none, or none has run in its time. `on_progress`: called with
     (executed, best value, bound) before the first execution and after each round of executions. One
     candidate of every Einsum that exchanges nothing runs first; only the time of a first path
-    limits these.
+    limits these. Where a workload of one Einsum has an answer, further divisions of its work are
+    looked at, as long as the search took until then.
     """
     walk = _PathWalk(cascade, on_progress)
     try:
         walk.begin(limits.first)
         if len(cascade.options) > 1:  # there are fewer without reshards: for an early answer
             walk.is_done(limits, reshards=False)
-        return walk.go_on(limits)
+        walk.go_on(limits)
+        if walk.widen(limits.budget):
+            walk.go_on(walk.further(limits))
+        return walk.best, walk.proved_bound
     finally:  # an interrupt waits for no run
         for search in cascade.searches:
             search.runs.end()
@@ -137,11 +144,34 @@ class _PathWalk:
                     search.runs.budget = first
                     self.executed += search.start()
 
-    def go_on(self, limits: CascadeLimits) -> tuple[OptionPath | None, float]:
-        """Return the best path, and a bound of all, when none may be better or at a limit."""
+    def go_on(self, limits: CascadeLimits) -> None:
+        """Look for the best path until none may be better, or a limit is reached."""
         while not self.is_done(limits, reshards=True):
             pass
-        return self.best, self.bound
+
+    @property
+    def _alone(self) -> CandidateSearch | None:
+        """The search of the best path, if it is that of the only Einsum."""
+        is_alone = self.best is not None and len(self.best.searches) == 1
+        return self.best.searches[0] if self.best is not None and is_alone else None
+
+    def widen(self, budget: Budget) -> bool:
+        """Let the search of an only Einsum look at all divisions; return False if it may not."""
+        return self._alone is not None and self._alone.widen(budget)
+
+    def further(self, limits: CascadeLimits) -> CascadeLimits:
+        """Return the limits of what follows a first answer: about as many executions again."""
+        is_large = self._alone is None or self._alone.candidates.has_large_grid
+        most = 2 * self.executed + (0 if is_large else FURTHER_RUNS)
+        return replace(limits, most_executions=min(most, limits.most_executions or most))
+
+    @property
+    def proved_bound(self) -> float:
+        """A value that no path goes below, with any division of the work or with the first ones."""
+        alone = self._alone
+        if alone is None or alone.least_of_first is None:
+            return self.bound
+        return alone.proved_bound
 
     def is_done(self, limits: CascadeLimits, *, reshards: bool) -> bool:
         """Run a round; return whether no path may be better than the best, or a limit is reached.

@@ -1,0 +1,101 @@
+"""Further divisions of the work: where they are better, and where they are too many to look at."""
+
+import pytest
+from explore import at_night
+from grid_mappings import einsum_on_grid
+
+from tilewright.mapper.grid.grid import grid_of
+from tilewright.mapper.grid.grid_mapspace import GridMapspace
+from tilewright.mapper.searches.budget import Budget
+from tilewright.simulator.execution.einsum_execution import ExecutionSettings
+from tilewright.simulator.search import further_divisions
+from tilewright.simulator.search.candidate_search import CandidateSearch
+from tilewright.simulator.search.candidates.candidates import Candidates
+from tilewright.simulator.search.further_divisions import further_families
+from tilewright.simulator.search.grid_search import GridSearch
+
+LEAST_WORK = "shares of least work"
+
+
+def candidates_of(sizes: dict[str, int], grid: tuple[int, int]) -> Candidates:
+    flat, einsum = einsum_on_grid("Z[m] = A[m, k] * B[k]", sizes, grid, "A")
+    space = GridMapspace(grid_of(flat), einsum)
+    return Candidates.of("latency", ExecutionSettings(), flat, space)
+
+
+def closed(candidates: Candidates) -> CandidateSearch:
+    """Return the search of the divisions of least work, when it is done."""
+    search = CandidateSearch(candidates, candidates.families)
+    search.start()
+    while search.step():
+        pass
+    return search
+
+
+def test_fewer_elements_may_be_faster_than_the_fewest_points() -> None:
+    """101 rows of 3 values on 8 x 8 elements: fewest are 6 points in shares of 2 rows by all
+    three columns on 51 elements, whose results take longer to leave than 13 rows by one column."""
+    candidates = candidates_of({"M": 101, "K": 3}, (8, 8))
+    search = closed(candidates)
+    first = search.value
+    assert LEAST_WORK in {limit.name for limit in search.certificate().restrictions}
+    assert search.widen()
+    assert search.proved_bound == first, "that of the first candidates, while others are left"
+    assert not search.has_all_divisions
+    while search.step():
+        pass
+    assert search.value < first * 0.8
+    assert search.has_all_divisions
+    certificate = search.certificate()
+    assert certificate.is_optimal
+    assert certificate.bound == search.value
+    assert LEAST_WORK not in {limit.name for limit in certificate.restrictions}
+
+
+def test_a_search_is_widened_once_and_only_when_it_is_closed() -> None:
+    candidates = candidates_of({"M": 12, "K": 5}, (3, 2))
+    begun = CandidateSearch(candidates, candidates.families)
+    assert not begun.widen()
+    search = closed(candidates)
+    assert search.widen()
+    assert not search.widen()
+
+
+@pytest.mark.parametrize("limit", ["MOST_DIVISIONS", "MOST_FAMILIES"])
+def test_too_many_are_not_looked_at(limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    candidates = candidates_of({"M": 101, "K": 3}, (8, 8))
+    search = closed(candidates)
+    monkeypatch.setattr(further_divisions, limit, 3)
+    assert not search.widen()
+    assert search.certificate().is_optimal
+    assert LEAST_WORK in {limit.name for limit in search.certificate().restrictions}
+
+
+def test_the_time_may_be_over_before() -> None:
+    candidates = candidates_of({"M": 101, "K": 3}, (8, 8))
+    assert further_families(candidates, closed(candidates).value, Budget(0.0)) is None
+
+
+@pytest.mark.parametrize("objective", ["latency", *at_night("energy", "edp")])
+def test_none_of_the_families_left_out_is_better(objective: str) -> None:
+    """All families of all divisions, bounded one by one: those below the value, and no others."""
+    flat, einsum = einsum_on_grid(
+        "Z[m, n] = A[m, k] * B[k, n]", {"M": 10, "N": 6, "K": 7}, (4, 3), "B"
+    )
+    result = GridSearch(objective=objective).run(flat, einsum)
+    candidates = Candidates.of(
+        objective, ExecutionSettings(), flat, GridMapspace(grid_of(flat), einsum)
+    )
+    value = result.value * 1.1
+    bounded = further_families(candidates, value)
+    assert bounded is not None
+    space = candidates.space
+    every = [
+        family
+        for shares in space.further_shares(float("inf"), 1 << 20) or ()
+        for family in space.families_of(shares)
+        if candidates.value_of(candidates.quick.cycles(family), candidates.least_energy(family))
+        < value
+    ]
+    assert [each.family for each in bounded] == every
+    assert every
