@@ -28,7 +28,7 @@ from tilewright.simulator.search.candidates.candidate_runs import (
 )
 from tilewright.simulator.search.candidates.candidates import BoundedFamily, Candidates
 from tilewright.simulator.search.candidates.family_heap import FamilyHeap, HeapEntry, Values
-from tilewright.simulator.search.further_divisions import further_families
+from tilewright.simulator.search.further_divisions import FurtherQuestion, further_families
 from tilewright.simulator.search.grid_certificate import (
     GridCertificate,
     objective_value,
@@ -173,13 +173,23 @@ class CandidateSearch:
         """
         if self.choice is None or self.least_of_first is not None or not self.is_closed:
             return False
-        families = further_families(self.candidates, self.value, budget)
+        families = further_families(self.candidates, self._further_question(), budget)
         if families is None:
             return False
         self.least_of_first = self.value
         self.heap.add(((family.bound,), family.family) for family in families)
         self._families += tuple(families)
         return True
+
+    def _further_question(self) -> FurtherQuestion:
+        """Ask for mappings with further divisions whose bounds are below the best value."""
+        candidates, value = self.candidates, self.value
+        is_latency = candidates.objective == "latency"
+        return FurtherQuestion(
+            is_open=lambda cycles, energy, _: candidates.value_of(cycles, energy) < value,
+            has_energy=not is_latency,
+            cycles=value / candidates.latency_of(1.0) if is_latency else inf,
+        )
 
     @property
     def has_all_divisions(self) -> bool:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from math import inf
 from typing import Final
 
+from tilewright.mapper.grid.grid_mapspace import GridFamily
 from tilewright.mapper.grid.grid_shares import Share
 from tilewright.mapper.searches.budget import UNLIMITED, Budget
 from tilewright.mapper.workload.errors import InfeasibleMapping
@@ -17,19 +19,35 @@ MOST_DIVISIONS: Final = 1 << 14
 """Divisions whose bounds are looked at."""
 MOST_FAMILIES: Final = 1 << 15
 """Families whose bounds are looked at."""
+IsOpen = Callable[[float, float, int], bool]
+"""Whether a mapping with at least so many cycles, joules and words of memory may be wanted."""
+
+
+@dataclass(frozen=True, slots=True)
+class FurtherQuestion:
+    """Which further mappings of an Einsum are looked for.
+
+    `is_open`: of lower bounds of cycles, of energy (J) without leakage, and of the 16-bit words of
+    an element's memory. `has_energy`: whether it looks at the energy, which is 0 otherwise.
+    `cycles`: more of them are never wanted.
+    """
+
+    is_open: IsOpen
+    has_energy: bool
+    cycles: float = inf
 
 
 def further_families(
-    candidates: Candidates, value: float, budget: Budget = UNLIMITED
+    candidates: Candidates, question: FurtherQuestion, budget: Budget = UNLIMITED
 ) -> list[BoundedFamily] | None:
-    """Return the families with further divisions whose bounds are below an objective value.
+    """Return the families with further divisions of the work that may be wanted, by their bounds.
 
     None if there are too many to look at, or the time of the budget is over before.
     """
-    space, quick = candidates.space, candidates.quick
-    divisions = _further(candidates, value)
+    divisions = _divisions(candidates, question)
     if divisions is None:
         return None
+    quick, space = candidates.quick, candidates.space
     bound_of = bounds_under_rules(quick.cycles, candidates.flat, space)
     families: list[BoundedFamily] = []
     looked_at = 0
@@ -37,36 +55,37 @@ def further_families(
         for family in space.families_of(shares):
             looked_at += 1
             try:
-                bound = candidates.value_of(bound_of(family), candidates.least_energy(family))
+                cycles = bound_of(family)
             except InfeasibleMapping:
                 continue
-            if bound < value:
-                words = quick.words(family), quick.persistent_words(family)
-                families.append(BoundedFamily(bound, family, *words))
+            energy = quick.energy(family) if question.has_energy else 0.0
+            if question.is_open(cycles, energy, quick.words(family)):
+                families.append(_bounded(candidates, family, cycles))
         if looked_at > MOST_FAMILIES or budget.is_late:
             return None
     return families
 
 
-def _further(candidates: Candidates, value: float) -> list[tuple[Share, ...]] | None:
-    """Return the divisions whose bounds are below a value, None if there are too many."""
+def _bounded(candidates: Candidates, family: GridFamily, cycles: float) -> BoundedFamily:
+    quick = candidates.quick
+    bound = candidates.value_of(cycles, candidates.least_energy(family))
+    return BoundedFamily(bound, family, quick.words(family), quick.persistent_words(family))
+
+
+def _divisions(
+    candidates: Candidates, question: FurtherQuestion
+) -> Iterator[tuple[Share, ...]] | None:
+    """Return the divisions that may be wanted, None if there are too many to look at."""
     bound = DivisionBound(candidates.quick)
-    points = inf
-    if candidates.objective == "latency":
-        cycles = value / candidates.latency_of(1.0)
-        points = cycles / bound.least_point
+    points = question.cycles / bound.least_point
     divisions = candidates.space.further_shares(points, MOST_DIVISIONS)
-    return None if divisions is None else [*_below(candidates, bound, divisions, value)]
+    return None if divisions is None else _open(bound, question, divisions)
 
 
-def _below(
-    candidates: Candidates,
-    bound: DivisionBound,
-    divisions: list[tuple[Share, ...]],
-    value: float,
+def _open(
+    bound: DivisionBound, question: FurtherQuestion, divisions: list[tuple[Share, ...]]
 ) -> Iterator[tuple[Share, ...]]:
-    has_energy = candidates.objective != "latency"
     for shares in divisions:
-        energy = bound.energy(shares) if has_energy else 0.0
-        if candidates.value_of(bound.cycles(shares), energy) < value:
+        energy = bound.energy(shares) if question.has_energy else 0.0
+        if question.is_open(bound.cycles(shares), energy, 0):
             yield shares

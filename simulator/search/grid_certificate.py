@@ -20,14 +20,28 @@ from tilewright.mapper.searches.restrictions import (
     Restrictions,
 )
 
-GridObjective = Literal["latency", "energy", "edp"]
+
+@dataclass(frozen=True, slots=True)
+class PricedTime:
+    """What a search minimizes: energy, and a price of each second of latency.
+
+    `price`: in W. Mappings that are best for some price are the corners of the convex hull of a
+    front over latency and energy.
+    """
+
+    price: float
+
+
+GridObjective = Literal["latency", "energy", "edp"] | PricedTime
 
 
 def objective_value(objective: GridObjective, latency: float, energy: float) -> float:
-    """Return the value of an objective, latency, energy or edp: s, J or J s.
+    """Return the value of an objective: s, J or J s for latency, energy or edp, J with a price.
 
     latency: in s; energy: in J, with leakage.
     """
+    if isinstance(objective, PricedTime):
+        return energy + objective.price * latency
     if objective == "latency":
         return latency
     return energy if objective == "energy" else energy * latency

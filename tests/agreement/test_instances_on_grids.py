@@ -12,7 +12,7 @@ from tilewright.mapper.workload.errors import InfeasibleMapping, NoFeasibleMappi
 from tilewright.mapper.workload.workload import Workload
 from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.simulator.execution.execution import execute, grid_path
-from tilewright.simulator.search.grid_front import GridFrontSearch
+from tilewright.simulator.search.fronts.grid_front import GridFrontSearch
 from tilewright.simulator.search.grid_mapping import GridMapping, GridRequest, map_on_grid
 
 LAYER = """workload:
@@ -99,7 +99,9 @@ def test_a_front_has_all_instances() -> None:
         for work in (product(1), product(4))
     )
     assert several.certificate.is_complete
-    assert min(p.cycles for p in several.points) == 4 * min(p.cycles for p in single.points)
+    assert min(p.execution.cycles for p in several.points) == 4 * min(
+        p.execution.cycles for p in single.points
+    )
 
 
 def test_a_pipeline_runs_as_often() -> None:

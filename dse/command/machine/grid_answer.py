@@ -168,8 +168,8 @@ def einsum_of(workload: Workload, name: str | None) -> Einsum:
     names = [einsum.name for einsum in workload.einsums]
     if name is None and len(names) > 1:
         raise TilewrightError(
-            "a front on the machine is that of one Einsum",
-            instead=f"--einsum beside it: {' or '.join(names)}",
+            "a front over usage on the machine is that of one Einsum",
+            instead=f"--front latency,energy, or --einsum beside it: {' or '.join(names)}",
         )
     return workload.einsum(name or names[0])
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilewright.arch.errors import TilewrightError
+from tilewright.arch.parallel_compilation import processors
 from tilewright.arch.quantities import quantity, some
 from tilewright.arch.text_table import text_table
 from tilewright.dse.command.machine.grid_answer import einsum_of
@@ -25,9 +26,8 @@ from tilewright.mapper.searches.result import Progress
 if TYPE_CHECKING:
     from tilewright.arch.spec.architecture import Arch
     from tilewright.mapper.workload.workload import Workload
-    from tilewright.simulator.execution.einsum_execution import EinsumExecution
-    from tilewright.simulator.execution.execution import Execution
-    from tilewright.simulator.search.grid_front import GridFront
+    from tilewright.simulator.search.fronts.grid_front import FrontPoint, GridFront
+    from tilewright.simulator.search.grid_mapping import GridRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +43,9 @@ class GridFrontAnswer:
     limit: int
 
     @property
-    def shown(self) -> EinsumExecution:
-        """The execution that is shown and saved."""
+    def shown(self) -> FrontPoint:
+        """The point that is shown and saved."""
         return self.front.points[self.point]
-
-    @property
-    def execution(self) -> Execution:
-        """The execution that is shown, as that of a workload."""
-        from tilewright.simulator.execution.execution import Execution
-
-        return Execution((self.shown,), (), dict(self.shown.operands))
 
     def text(self) -> str:
         """Return the answer for the terminal."""
@@ -60,9 +53,9 @@ class GridFrontAnswer:
         left_out = len(front.points) - len(shown)
         more = [f"  … {left_out:,} more with --limit {len(front.points)}, or --json"]
         return "\n".join([
-            str(self.shown.plan.read.mapping),
+            str(self.shown.mapping),
             "",
-            *execution_lines(self.execution),
+            *execution_lines(self.shown.execution),
             "",
             f"point {self.point} of the front:",
             *text_table(self._table(shown), ">" * (3 + len(front.metrics)) + "<", "  "),
@@ -72,37 +65,36 @@ class GridFrontAnswer:
             f"searched in {front.seconds:.3g} s",
         ])  # fmt: skip
 
-    def _table(self, points: tuple[EinsumExecution, ...]) -> list[list[str]]:
-        from tilewright.simulator.search.grid_front import metrics_of
-
+    def _table(self, points: Sequence[FrontPoint]) -> list[list[str]]:
         rows = [["", "cycles", *self.front.metrics, "elements", "reduction"]]
-        for number, run in enumerate(points):
-            values = metrics_of(run, self.front.metrics)
+        for number, point in enumerate(points):
             texts = [
                 quantity(value, "usage.SRAM" if name == "usage" else name)
-                for value, name in zip(values, self.front.metrics, strict=True)
+                for value, name in zip(point.values, self.front.metrics, strict=True)
             ]
-            rows.append([str(number), f"{run.cycles:,}", *texts, str(run.elements),
-                         run.plan.read.reduction])  # fmt: skip
+            einsums = point.execution.einsums
+            schemes = dict.fromkeys(run.plan.read.reduction for run in einsums)
+            elements = str(max(run.elements for run in einsums))
+            cycles = f"{point.execution.cycles:,}"
+            rows.append([str(number), cycles, *texts, elements, ", ".join(schemes)])
         return rows
 
     def document(self) -> dict[str, Any]:
         """Return the answer as JSON data."""
         from tilewright.mapper.mapping.mapping_file import dump_mapping
-        from tilewright.simulator.search.grid_front import metrics_of
 
         certificate = self.front.certificate
         names = self.front.metrics
         return {
-            **whole_document(self.execution),
+            **whole_document(self.shown.execution),
             "point": self.point,
             "front": [
                 {
-                    "cycles": run.cycles,
-                    **dict(zip(names, metrics_of(run, names), strict=True)),
-                    "mapping": dump_mapping(run.plan.read.mapping),
+                    "cycles": point.execution.cycles,
+                    **dict(zip(names, point.values, strict=True)),
+                    "mapping": dump_mapping(point.mapping),
                 }
-                for run in self.front.points
+                for point in self.front.points
             ],
             "search": {
                 "complete": certificate.is_complete,
@@ -120,12 +112,14 @@ class GridFrontAnswer:
         """Return the mapping that is shown as the text of a mapping file."""
         from tilewright.mapper.mapping.mapping_file import dump_mapping
 
-        return dump_mapping(self.shown.plan.read.mapping)
+        return dump_mapping(self.shown.mapping)
 
     def write_page(self, path: Path, subject: str) -> None:
         """Write the page on the execution shown; raises OSError if it cannot be written."""
-        certificates = {self.shown.name: str(self.front.certificate)}
-        write_execution_page(path, page_of(self.execution, subject, certificates))
+        execution = self.shown.execution
+        names = [run.name for run in execution.einsums]
+        certificates = dict.fromkeys(names, str(self.front.certificate))
+        write_execution_page(path, page_of(execution, subject, certificates))
 
 
 def find_front_on_machine(
@@ -135,41 +129,57 @@ def find_front_on_machine(
     options: Mapping[str, Any],
     on_progress: Callable[[Progress], None] | None = None,
 ) -> GridFrontAnswer:
-    """Search the Pareto set of one Einsum on a grid, with the machine in the loop.
+    """Search the Pareto set of a workload on a grid, with the machine in the loop.
 
-    `options`: those of `tilewright map`; with "html" the points have timelines for a page. Raises
+    `options`: those of `tilewright map`; with "html" the points have timelines for a page. Of one
+    Einsum the whole set is searched, of several the corners over latency and energy. Raises
     TilewrightError for a metric or an Einsum that there is not, NoFeasibleMapping if nothing fits
     an element.
     """
-    from tilewright.simulator.execution.einsum_execution import ExecutionSettings
     from tilewright.simulator.execution.execution import grid_path
-    from tilewright.simulator.known.content_store import known_answers
-    from tilewright.simulator.search.grid_front import METRICS, GridFrontSearch
+    from tilewright.simulator.search.fronts.cascade_front import CascadeFrontSearch
+    from tilewright.simulator.search.fronts.grid_front import METRICS, GridFrontSearch
 
     metrics = tuple(options["front"])
     _check_metrics(metrics, METRICS)
-    einsum = einsum_of(workload, options.get("einsum"))
 
     def tell(executed: int, points: int) -> None:
         if on_progress is not None:
             on_progress(Progress(f"{executed} executed, {some(points, 'point')}", inf, 0.0))
 
-    search = GridFrontSearch(
-        metrics=metrics,
-        settings=ExecutionSettings(
-            machine=machine,
-            shown_elements=MAX_LANES if options.get("html") else 0,
-            known=known_answers(),
-        ),
-        budget_s=options.get("budget"),
-        on_progress=tell,
-    )
-    front = search.run(grid_path(arch, workload, einsum), einsum)
+    request = _request(machine, options)
+    if len(workload.einsums) > 1 and options.get("einsum") is None and "usage" not in metrics:
+        search = CascadeFrontSearch(request=request, metrics=metrics, on_progress=tell)
+        front = search.run(arch, workload)
+    else:
+        einsum = einsum_of(workload, options.get("einsum"))
+        front = GridFrontSearch(
+            metrics=metrics,
+            settings=request.settings,
+            budget_s=request.budget_s,
+            on_progress=tell,
+        ).run(grid_path(arch, workload, einsum), einsum)
     point = options.get("point") or 0
     if point >= len(front.points):
         raise TilewrightError("the front has no such point", value=f"--point {point}",
                               instead=f"0 to {len(front.points) - 1}")  # fmt: skip
     return GridFrontAnswer(front, point, options["limit"])
+
+
+def _request(machine: str, options: Mapping[str, Any]) -> GridRequest:
+    """Return what is asked of the searches of a front."""
+    from tilewright.simulator.execution.einsum_execution import ExecutionSettings
+    from tilewright.simulator.known.content_store import known_answers
+    from tilewright.simulator.search.grid_mapping import GridRequest
+
+    settings = ExecutionSettings(
+        machine=machine,
+        shown_elements=MAX_LANES if options.get("html") else 0,
+        threads=processors(),
+        known=known_answers(),
+    )
+    exchanges = options.get("fusion", True)
+    return GridRequest(exchanges=exchanges, settings=settings, budget_s=options.get("budget"))
 
 
 def _check_metrics(metrics: Sequence[str], allowed: Sequence[str]) -> None:

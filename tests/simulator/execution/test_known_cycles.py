@@ -25,7 +25,7 @@ from tilewright.simulator.known.content_store import NOTHING_KEPT, ContentStore
 from tilewright.simulator.quotient import pattern_cycles
 from tilewright.simulator.search.candidates import candidates
 from tilewright.simulator.search.candidates.candidates import Candidates
-from tilewright.simulator.search.grid_front import GridFrontSearch
+from tilewright.simulator.search.fronts.grid_front import GridFrontSearch
 from tilewright.simulator.search.grid_mapping import GridMapping, GridRequest, map_on_grid
 
 HARDWARE = Path(__file__).resolve().parents[3] / "studies" / "hardware" / "wafer_grid.yaml"
@@ -155,7 +155,9 @@ def test_a_front_is_the_same(tmp_path: Path) -> None:
         )
         for store in (NOTHING_KEPT, ContentStore(tmp_path), ContentStore(tmp_path))
     ]
-    shown = [(front.certificate, [run.cycles for run in front.points]) for front in fronts]
+    shown = [
+        (front.certificate, [point.execution.cycles for point in front.points]) for front in fronts
+    ]
     assert shown[0] == shown[1] == shown[2]
 
 

@@ -1,7 +1,8 @@
 """Further divisions of the work: where they are better, and where they are too many to look at."""
 
+from math import inf
+
 import pytest
-from explore import at_night
 from grid_mappings import einsum_on_grid
 
 from tilewright.mapper.grid.grid import grid_of
@@ -11,8 +12,7 @@ from tilewright.simulator.execution.einsum_execution import ExecutionSettings
 from tilewright.simulator.search import further_divisions
 from tilewright.simulator.search.candidate_search import CandidateSearch
 from tilewright.simulator.search.candidates.candidates import Candidates
-from tilewright.simulator.search.further_divisions import further_families
-from tilewright.simulator.search.grid_search import GridSearch
+from tilewright.simulator.search.further_divisions import FurtherQuestion, further_families
 
 LEAST_WORK = "shares of least work"
 
@@ -73,29 +73,34 @@ def test_too_many_are_not_looked_at(limit: str, monkeypatch: pytest.MonkeyPatch)
 
 def test_the_time_may_be_over_before() -> None:
     candidates = candidates_of({"M": 101, "K": 3}, (8, 8))
-    assert further_families(candidates, closed(candidates).value, Budget(0.0)) is None
+    every = FurtherQuestion(lambda *_: True, has_energy=False)
+    assert further_families(candidates, every, Budget(0.0)) is None
 
 
-@pytest.mark.parametrize("objective", ["latency", *at_night("energy", "edp")])
-def test_none_of_the_families_left_out_is_better(objective: str) -> None:
-    """All families of all divisions, bounded one by one: those below the value, and no others."""
+@pytest.mark.parametrize("with_energy", [False, True])
+def test_none_of_the_families_left_out_is_better(*, with_energy: bool) -> None:
+    """All families of all divisions, bounded one by one: those below the limits, and no others."""
     flat, einsum = einsum_on_grid(
         "Z[m, n] = A[m, k] * B[k, n]", {"M": 10, "N": 6, "K": 7}, (4, 3), "B"
     )
-    result = GridSearch(objective=objective).run(flat, einsum)
     candidates = Candidates.of(
-        objective, ExecutionSettings(), flat, GridMapspace(grid_of(flat), einsum)
+        "latency", ExecutionSettings(), flat, GridMapspace(grid_of(flat), einsum)
     )
-    value = result.value * 1.1
-    bounded = further_families(candidates, value)
+    quick, space = candidates.quick, candidates.space
+    cycles = 1.5 * min(map(quick.cycles, (bounded.family for bounded in candidates.families)))
+    energy = 1.2 * min(map(quick.energy, (bounded.family for bounded in candidates.families)))
+
+    def is_open(least_cycles: float, least_energy: float, _: int) -> bool:
+        return least_energy < energy if with_energy else least_cycles < cycles
+
+    question = FurtherQuestion(is_open, with_energy, inf if with_energy else cycles)
+    bounded = further_families(candidates, question)
     assert bounded is not None
-    space = candidates.space
     every = [
         family
-        for shares in space.further_shares(float("inf"), 1 << 20) or ()
+        for shares in space.further_shares(inf, 1 << 20) or ()
         for family in space.families_of(shares)
-        if candidates.value_of(candidates.quick.cycles(family), candidates.least_energy(family))
-        < value
+        if is_open(quick.cycles(family), quick.energy(family), 0)
     ]
     assert [each.family for each in bounded] == every
     assert every

@@ -172,7 +172,7 @@ workload:
 
 
 def test_the_certificate_of_a_search_on_the_machine_names_its_restrictions(here):
-    """Fewer elements, with more work each, are faster here; the search does not look at them."""
+    """Fewer elements, with more work each, are faster here; the search looks at them, too."""
     Path("w.yaml").write_text(TALL)
     wide, narrow = (
         ("--set", "GridX=8", "--set", "GridY=8"),
@@ -180,15 +180,15 @@ def test_the_certificate_of_a_search_on_the_machine_names_its_restrictions(here)
     )
     answer = json.loads(mapped("--json", *wide).stdout)
     assert answer["search"]["kind"] == "optimal"
-    assert answer["search"]["restrictions"][0] == "shares of least work"
+    assert answer["search"]["restrictions"][0] == "listed reduction schemes"
     mapped(*narrow, "--save", "m.yaml")
-    assert json.loads(executed("--json", *wide).stdout)["cycles"] < answer["cycles"]
+    assert json.loads(executed("--json", *wide).stdout)["cycles"] >= answer["cycles"]
     alone = json.loads(mapped("--json", "--set", "GridX=1", "--set", "GridY=1").stdout)
     assert alone["search"]["restrictions"] == [
         "loops in time above tiles: at most 1", "loop order on a tile fixed"
     ]  # fmt: skip
-    front = json.loads(mapped("--json", "--front", "latency,usage").stdout)
-    assert "shares of least work" in front["search"]["restrictions"]
+    first = json.loads(mapped("--json", "--budget", "0", *wide).stdout)
+    assert "shares of least work" in first["search"]["restrictions"]
 
 
 def test_a_memory_without_room_says_how_large_it_is(here):

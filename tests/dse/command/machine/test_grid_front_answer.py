@@ -37,14 +37,24 @@ def test_text_document_and_file_are_of_one_point() -> None:
     usages = [point["usage"] for point in points]
     assert usages == sorted(usages, reverse=True)
     saved = load_mapping(load_document("m.yaml", text=answer.mapping_file()))
-    assert saved == answer.shown.plan.read.mapping
+    assert saved == answer.shown.mapping
+
+
+def test_a_front_of_several_einsums_is_over_latency_and_energy() -> None:
+    workload = cascade_workload("product, row sums")
+    answer = answer_of(workload, front=("latency", "energy"), limit=20)
+    assert [run.name for run in answer.shown.execution.einsums] == ["S", "Z"]
+    assert answer.document()["search"]["complete"]
+    assert "corners of the convex hull" in answer.text()
+    saved = load_mapping(load_document("m.yaml", text=answer.mapping_file()))
+    assert saved == answer.shown.mapping
 
 
 def test_an_einsum_of_several_is_named() -> None:
     workload = cascade_workload("product, row sums")
     with pytest.raises(TilewrightError, match="that of one Einsum") as refused:
         answer_of(workload)
-    assert refused.value.instead == "--einsum beside it: S or Z"
-    assert answer_of(workload, einsum="Z").shown.name == "Z"
+    assert refused.value.instead == "--front latency,energy, or --einsum beside it: S or Z"
+    assert [run.name for run in answer_of(workload, einsum="Z").shown.execution.einsums] == ["Z"]
     with pytest.raises(TilewrightError, match="no such point"):
         answer_of(workload, einsum="Z", point=99)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import chain
+from math import inf
+
 import pytest
 from grid_mappings import einsum_workload, grid_arch
 
@@ -10,13 +13,19 @@ from tilewright.mapper.grid.grid_constraints import GridConstraints
 from tilewright.mapper.grid.grid_mapspace import GridChoice, GridMapspace
 from tilewright.mapper.grid.reading.mapping_reading import space_time
 from tilewright.mapper.searches.budget import Budget
+from tilewright.mapper.searches.restrictions import names_of
 from tilewright.mapper.workload.errors import InfeasibleMapping, NoFeasibleMapping
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings, execute_einsum
 from tilewright.simulator.isa.machine_errors import RunStoppedError
 from tilewright.simulator.run.machine import Stop
-from tilewright.simulator.search import grid_front
 from tilewright.simulator.search.candidates.candidates import Candidates
-from tilewright.simulator.search.grid_front import METRICS, GridFrontSearch, _FrontWalk, metrics_of
+from tilewright.simulator.search.fronts import grid_front
+from tilewright.simulator.search.fronts.grid_front import (
+    METRICS,
+    GridFrontSearch,
+    _FrontWalk,
+    metrics_of,
+)
 
 CONSTRAINTS = {
     "matrix times vector": GridConstraints(),
@@ -30,7 +39,9 @@ def all_values(form: str, metrics: tuple[str, ...]) -> set[tuple[float, ...]]:
     flat, einsum = grid_arch(form, 32, 2, 2), einsum_workload(form).einsums[0]
     space = GridMapspace(grid_of(flat), einsum, CONSTRAINTS[form])
     values = set()
-    for family in space.families():
+    further = space.further_shares(inf, 1 << 20)
+    assert further is not None
+    for family in chain.from_iterable(map(space.families_of, (*space.shares(), *further))):
         for choice in space.members(family):
             try:
                 run = execute_einsum(space_time(flat, einsum, space.mapping_of(choice)))
@@ -61,11 +72,12 @@ def test_the_set_is_that_of_all_mappings(form: str, metrics: tuple[str, ...]) ->
     flat, einsum = grid_arch(form, 32, 2, 2), einsum_workload(form).einsums[0]
     search = GridFrontSearch(metrics=metrics, constraints=CONSTRAINTS[form])
     front = search.run(flat, einsum)
-    values = [metrics_of(run, metrics) for run in front.points]
+    values = [point.values for point in front.points]
     assert values == sorted(unbeaten(all_values(form, metrics)))
     certificate = front.certificate
     assert certificate.is_complete
     assert certificate.executed >= len(values)
+    assert "shares of least work" not in names_of(certificate.restrictions)
     assert str(certificate).startswith("complete: ")
 
 
@@ -115,7 +127,7 @@ def test_what_has_no_time_is_left_out_and_said(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(grid_front, "budget_of_answer", lambda *_: Budget(deadline=0.0))
     short = GridFrontSearch(budget_s=60.0).run(flat, einsum)
     assert short.certificate.is_whole
-    assert [point.cycles for point in short.points] == [whole.points[0].cycles]
+    assert [point.values for point in short.points] == [whole.points[0].values]
     assert short.certificate.undecided == len(whole.points) - 1
     monkeypatch.setattr(grid_front, "BOUNDING_SHARE", 0.0)
     short = GridFrontSearch(budget_s=60.0).run(flat, einsum)

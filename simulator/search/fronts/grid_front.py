@@ -18,12 +18,14 @@ from tilewright.mapper.grid.grid import grid_of
 from tilewright.mapper.grid.grid_constraints import NO_CONSTRAINTS, GridConstraints
 from tilewright.mapper.grid.grid_mapspace import GridChoice, GridFamily, GridMapspace
 from tilewright.mapper.grid.predicted_counts import predict
+from tilewright.mapper.mapping.mapping import Mapping
 from tilewright.mapper.searches.budget import UNLIMITED, Budget
 from tilewright.mapper.searches.restrictions import Restrictions
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.execution.action_counts import predicted_energy, run_energies
 from tilewright.simulator.execution.einsum_execution import EinsumExecution, ExecutionSettings
+from tilewright.simulator.execution.execution import Execution
 from tilewright.simulator.isa.machine_errors import ProgramError, RunStoppedError
 from tilewright.simulator.lowering.task_cycles import BodyCycles
 from tilewright.simulator.search.candidate_search import ROUNDING
@@ -34,6 +36,7 @@ from tilewright.simulator.search.candidates.candidate_runs import (
 )
 from tilewright.simulator.search.candidates.candidates import BoundedFamily, Candidates
 from tilewright.simulator.search.candidates.family_heap import FamilyHeap, Values
+from tilewright.simulator.search.further_divisions import FurtherQuestion, further_families
 from tilewright.simulator.search.grid_certificate import restrictions_of
 from tilewright.simulator.search.grid_search import no_mapping
 
@@ -72,22 +75,32 @@ class FrontCertificate:
         return self.undecided == 0 and self.is_whole
 
     def __str__(self) -> str:
-        kind = "complete" if self.is_complete else f"{self.undecided:,} candidates are left"
+        left = f"{self.undecided:,} candidates are left" if self.undecided else "not proved"
+        kind = "complete" if self.is_complete else left
         others = "" if self.is_whole else ", others not looked at for lack of time"
         looked_at = f"{self.executed:,} executed, {self.excluded:,} excluded by their bounds"
         return f"{kind}: {looked_at}{others}"
 
 
 @dataclass(frozen=True, slots=True)
-class GridFront:
-    """The Pareto set of one Einsum's mappings on a grid.
+class FrontPoint:
+    """A mapping of a front: its execution on data, and the values of the front's metrics."""
 
-    `metrics`: in which no point is beaten by another; `points`: executions on data, by ascending
+    execution: Execution
+    mapping: Mapping
+    values: Values
+
+
+@dataclass(frozen=True, slots=True)
+class GridFront:
+    """A Pareto set of mappings of an Einsum or a workload on a grid.
+
+    `metrics`: in which no point is beaten by another; `points`: executed on data, by ascending
     values of the first metric; `certificate`: what the search has shown; `seconds`: that it took.
     """
 
     metrics: tuple[str, ...]
-    points: tuple[EinsumExecution, ...]
+    points: tuple[FrontPoint, ...]
     certificate: FrontCertificate
     seconds: float
 
@@ -127,15 +140,21 @@ class GridFrontSearch:
             budget.share(BOUNDING_SHARE) if self.budget_s else UNLIMITED
         )
         walk = _FrontWalk(candidates, self.metrics, budget)
-        while walk.heap and not (walk.points and budget.is_late):
-            if walk.step(hurried=budget.is_late) and self.on_progress is not None:
-                self.on_progress(walk.executed, len(walk.points))
+        self._go_on(walk, budget)
+        if walk.widen(budget):
+            self._go_on(walk, budget)
         candidates.known.save()
         if not walk.points:
             raise no_mapping(einsum, walk.reasons)
         points = walk.all_on_numbers(budget_of_answer(self.budget_s))
         certificate = walk.certificate(len(walk.points) - len(points))
         return GridFront(self.metrics, tuple(points), certificate, time.perf_counter() - start)
+
+    def _go_on(self, walk: _FrontWalk, budget: Budget) -> None:
+        """Look at candidates until none is left, or the time is over and there is a point."""
+        while walk.heap and not (walk.points and budget.is_late):
+            if walk.step(hurried=budget.is_late) and self.on_progress is not None:
+                self.on_progress(walk.executed, len(walk.points))
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +199,7 @@ class _FrontWalk:
     """Look at candidates in the order of their bounds; run those that may belong to the set.
 
     When the time of the `budget` is over and there is a point, a run that goes on ends.
+    `has_all_divisions`: whether further divisions of the work are among the candidates.
     """
 
     def __init__(self, candidates: Candidates, metrics: tuple[str, ...], budget: Budget) -> None:
@@ -188,8 +208,32 @@ class _FrontWalk:
         self.reasons = Counter(candidates.infeasible)
         self.points: list[_ExecutedPoint] = []
         self.executed = self.excluded = 0
+        self.has_all_divisions = False
         bounded = ((self.bounds.of_family(family), family.family) for family in candidates.families)
         self.heap = FamilyHeap(candidates, self.bounds, bounded)
+
+    def widen(self, budget: Budget) -> bool:
+        """Add the families with further divisions of the work that no point of the set beats.
+
+        Return False if there are too many of them, or the time of the budget is over before.
+        """
+        if self.heap or not self.points or not self.candidates.is_whole:
+            return False
+        candidates = self.candidates
+        question = FurtherQuestion(
+            is_open=lambda cycles, energy, words: (
+                not self._is_beaten(
+                    self.bounds.values(candidates.latency_of(cycles), energy, words)
+                )
+            ),
+            has_energy="energy" in self.metrics,
+        )
+        families = further_families(candidates, question, budget)
+        if families is None:
+            return False
+        self.heap.add((self.bounds.of_family(family), family.family) for family in families)
+        self.has_all_divisions = True
+        return True
 
     def step(self, hurried: bool = False) -> bool:
         """Take the next family or choice; return whether it was executed.
@@ -239,12 +283,13 @@ class _FrontWalk:
         assert all(b <= v * ROUNDING for b, v in zip(bounds, values, strict=True)), choice
         self._add(_ExecutedPoint(values, choice, cycles))
 
-    def all_on_numbers(self, end: Budget) -> list[EinsumExecution]:
+    def all_on_numbers(self, end: Budget) -> list[FrontPoint]:
         """Run the points of the set on numbers: the first one, and others while there is time."""
-        runs: list[EinsumExecution] = []
+        runs: list[FrontPoint] = []
         for point in sorted(self.points, key=lambda point: point.values):
             if not runs or not end.is_late:
-                runs.append(self.on_numbers(point))
+                run = self.on_numbers(point)
+                runs.append(FrontPoint(Execution.of_one(run), run.plan.read.mapping, point.values))
         return runs
 
     def on_numbers(self, point: _ExecutedPoint) -> EinsumExecution:
@@ -285,5 +330,7 @@ class _FrontWalk:
             infeasible=sum(self.reasons.values()),
             reasons=tuple(self.reasons.most_common(5)),
             is_whole=self.candidates.is_whole,
-            restrictions=restrictions_of([self.candidates.space]),
+            restrictions=restrictions_of(
+                [self.candidates.space], all_divisions=self.has_all_divisions
+            ),
         )
