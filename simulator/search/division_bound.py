@@ -6,15 +6,16 @@ divisions with more work than the least can be left out without looking at their
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from tilewright.mapper.grid.grid_mapspace import GridFamily, GridMapspace
 from tilewright.mapper.grid.grid_shares import Share, local_sizes
 from tilewright.mapper.grid.host_streams import Lines, shared_lines
+from tilewright.mapper.grid.number_types import dtype_of, values_per_wavelet
 from tilewright.mapper.grid.reductions import Axis
 from tilewright.mapper.workload.einsum import Affine, TensorAccess
 from tilewright.simulator.lowering.cycle_bound import AXES, crosses_line, way_in, words_end
@@ -22,6 +23,9 @@ from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.search.element_cycles import ElementCycles, FamilyTiles, share_of
 from tilewright.simulator.search.family_energy import BorderWords, FamilyEnergy
 from tilewright.simulator.search.quick_bound import QuickBound
+
+PAIR: Final = 2
+"""Values that a wavelet has at most: an even number of 16 bits goes in pairs."""
 
 
 class _Way(NamedTuple):
@@ -66,7 +70,8 @@ class DivisionBound:
         line have crossed its last link.
         """
         tiles = self._tiles(shares)
-        ways = [list(self._ways(access, values, tiles)) for access, values in self._entering(tiles)]
+        entering = self._entering(tiles, tiles.input_words)
+        ways = [list(self._ways(access, words, tiles)) for access, words in entering]
         ends = (min(way.words + way_in(way.links, self._profile) for way in each) for each in ways)
         lines = (self._line_end(axis, ways, tiles) for axis in AXES)
         return max(self._element_end(tiles), *ends, *lines)
@@ -90,9 +95,10 @@ class DivisionBound:
         elements = prod(whole.elements)
         entered = {
             access.tensor: BorderWords(self._parts(access, least) * values, elements * values, 0)
-            for access, values in self._entering(least)
+            for access, values in self._entering(least, least.inputs)
         }
-        return min(self._energy.of(tiles, None, entered) for tiles in (least, whole))
+        ends = least, replace(least, output=whole.output)
+        return min(self._energy.of(tiles, None, entered) for tiles in ends)
 
     def _tiles(self, shares: tuple[Share, ...]) -> FamilyTiles:
         return self._least(FamilyTiles.of(self._space, self._family(shares, None)))
@@ -100,21 +106,32 @@ class DivisionBound:
     def _least(self, tiles: FamilyTiles) -> FamilyTiles:
         """Return the sizes of an element's share with the least values that tiles have of it."""
         einsum = self._space.einsum
-        *inputs, output = (
-            least_values(access, tiles.local) for access in (*einsum.inputs, einsum.outputs[0])
+        accesses = (*einsum.inputs, einsum.outputs[0])
+        *inputs, output = values = [least_values(access, tiles.local) for access in accesses]
+        *input_words, output_words = (
+            -(-number // values_per_wavelet(PAIR, dtype_of(access, einsum)))
+            for access, number in zip(accesses, values, strict=True)
         )
-        return replace(tiles, inputs=tuple(inputs), output=output)
+        return replace(
+            tiles,
+            inputs=tuple(inputs),
+            output=output,
+            input_words=tuple(input_words),
+            output_words=output_words,
+        )
 
     def _family(self, shares: tuple[Share, ...], scalar: str | None) -> GridFamily:
         """Return the mappings that work on the whole share at once, as much in the elements."""
         resident = max(self._space.residence(), key=len)
         return GridFamily(shares, None, resident, scalar, buffers=1)
 
-    def _entering(self, tiles: FamilyTiles) -> Iterator[tuple[TensorAccess, int]]:
-        """Yield the inputs that come over the border, with the values that an element needs."""
-        for access, values in zip(self._space.einsum.inputs, tiles.inputs, strict=True):
+    def _entering(
+        self, tiles: FamilyTiles, numbers: Sequence[int]
+    ) -> Iterator[tuple[TensorAccess, int]]:
+        """Yield the inputs that come over the border, each with its one of these numbers."""
+        for access, number in zip(self._space.einsum.inputs, numbers, strict=True):
             if access.tensor not in tiles.family.resident:
-                yield access, values
+                yield access, number
 
     def _parts(self, access: TensorAccess, tiles: FamilyTiles) -> int:
         """Return into how many parts elements divide an input."""
@@ -124,14 +141,14 @@ class DivisionBound:
     def _element_end(self, tiles: FamilyTiles) -> float:
         element, space = self._element, self._space
         work = min(element.least_work(tiles.local, s) for s in space.scalars(tiles.local))
-        received = sum(values for _, values in self._entering(tiles))
+        received = sum(words for _, words in self._entering(tiles, tiles.input_words))
         leaves = not space.output_stays or max(tiles.groups) > 1
-        return work + element.least_transfers(received + leaves * tiles.output)
+        return work + element.least_transfers(received + leaves * tiles.output_words)
 
-    def _ways(self, access: TensorAccess, values: int, tiles: FamilyTiles) -> Iterator[_Way]:
+    def _ways(self, access: TensorAccess, words: int, tiles: FamilyTiles) -> Iterator[_Way]:
         """Yield the ways of an input: to all elements that need it, or to one each of a ring."""
         columns, rows = tiles.elements
-        entered = self._parts(access, tiles) * values
+        entered = self._parts(access, tiles) * words
         for ring in self._rings(access, tiles):
             along_x, along_y = (
                 share_of(tiles.family.shares, axis)
@@ -161,7 +178,7 @@ class DivisionBound:
         heads = tiles.elements[1] // rows
         gathers = not self._space.output_stays and heads > 1 and columns < tiles.elements[0]
         if axis == "Y" and gathers:
-            words += (heads - 1) * tiles.output
+            words += (heads - 1) * tiles.output_words
         links = min(tiles.elements[AXES.index(axis)] - 1, 1)
         return words_end(words, links, self._profile)
 

@@ -183,9 +183,9 @@ class ElementCycles:
         around = self.load if scalar is None else min(self.load, 1 + profile.map_step_cycles)
         return prod(local.values()) // length * (moving + around)
 
-    def least_transfers(self, values: int) -> float:
-        """Return cycles of an element in which it receives or sends so many values, beside work."""
-        return self._slots([values])
+    def least_transfers(self, words: int) -> float:
+        """Return cycles of an element in which it receives or sends so many words, beside work."""
+        return self._slots([words])
 
     # -- the work on the points ------------------------------------------------------------
 

@@ -26,7 +26,7 @@ from tilewright.mapper.searches.result import Progress
 if TYPE_CHECKING:
     from tilewright.arch.spec.architecture import Arch
     from tilewright.mapper.workload.workload import Workload
-    from tilewright.simulator.search.fronts.grid_front import FrontPoint, GridFront
+    from tilewright.simulator.search.fronts.grid_front import ExecutedMapping, GridFront
     from tilewright.simulator.search.grid_mapping import GridRequest
 
 
@@ -43,7 +43,7 @@ class GridFrontAnswer:
     limit: int
 
     @property
-    def shown(self) -> FrontPoint:
+    def shown(self) -> ExecutedMapping:
         """The point that is shown and saved."""
         return self.front.points[self.point]
 
@@ -65,7 +65,7 @@ class GridFrontAnswer:
             f"searched in {front.seconds:.3g} s",
         ])  # fmt: skip
 
-    def _table(self, points: Sequence[FrontPoint]) -> list[list[str]]:
+    def _table(self, points: Sequence[ExecutedMapping]) -> list[list[str]]:
         rows = [["", "cycles", *self.front.metrics, "elements", "reduction"]]
         for number, point in enumerate(points):
             texts = [

@@ -17,7 +17,11 @@ from typing import Final
 from tilewright.arch.spec.architecture import Arch
 from tilewright.mapper.searches.restrictions import HULL_CORNERS
 from tilewright.mapper.workload.workload import Workload
-from tilewright.simulator.search.fronts.grid_front import FrontCertificate, FrontPoint, GridFront
+from tilewright.simulator.search.fronts.grid_front import (
+    ExecutedMapping,
+    FrontCertificate,
+    GridFront,
+)
 from tilewright.simulator.search.grid_certificate import GridObjective, PricedTime
 from tilewright.simulator.search.grid_mapping import GridMapping, GridRequest, map_on_grid
 
@@ -56,10 +60,10 @@ class CascadeFrontSearch:
         points = _unbeaten([self._point(corner) for corner in corners])
         return GridFront(self.metrics, points, walk.certificate(), time.perf_counter() - start)
 
-    def _point(self, answer: GridMapping) -> FrontPoint:
+    def _point(self, answer: GridMapping) -> ExecutedMapping:
         values = dict(zip(("latency", "energy"), _values(answer), strict=True))
         ordered = tuple(values[name] for name in self.metrics)
-        return FrontPoint(answer.execution, answer.mapping, ordered)
+        return ExecutedMapping(answer.execution, answer.mapping, ordered)
 
 
 class _Hull:
@@ -124,9 +128,9 @@ def _values(answer: GridMapping) -> tuple[float, float]:
     return answer.execution.latency, answer.execution.energy
 
 
-def _unbeaten(points: list[FrontPoint]) -> tuple[FrontPoint, ...]:
+def _unbeaten(points: list[ExecutedMapping]) -> tuple[ExecutedMapping, ...]:
     """Return the points that no other beats in both values, by the first one ascending."""
-    least, unbeaten = inf, list[FrontPoint]()
+    least, unbeaten = inf, list[ExecutedMapping]()
     for point in sorted(points, key=lambda point: point.values):
         if point.values[1] < least:
             least = point.values[1]

@@ -83,7 +83,7 @@ class FrontCertificate:
 
 
 @dataclass(frozen=True, slots=True)
-class FrontPoint:
+class ExecutedMapping:
     """A mapping of a front: its execution on data, and the values of the front's metrics."""
 
     execution: Execution
@@ -93,14 +93,14 @@ class FrontPoint:
 
 @dataclass(frozen=True, slots=True)
 class GridFront:
-    """A Pareto set of mappings of an Einsum or a workload on a grid.
+    """A Pareto set of the mappings of an Einsum or a workload on a grid.
 
     `metrics`: in which no point is beaten by another; `points`: executed on data, by ascending
     values of the first metric; `certificate`: what the search has shown; `seconds`: that it took.
     """
 
     metrics: tuple[str, ...]
-    points: tuple[FrontPoint, ...]
+    points: tuple[ExecutedMapping, ...]
     certificate: FrontCertificate
     seconds: float
 
@@ -283,13 +283,15 @@ class _FrontWalk:
         assert all(b <= v * ROUNDING for b, v in zip(bounds, values, strict=True)), choice
         self._add(_ExecutedPoint(values, choice, cycles))
 
-    def all_on_numbers(self, end: Budget) -> list[FrontPoint]:
+    def all_on_numbers(self, end: Budget) -> list[ExecutedMapping]:
         """Run the points of the set on numbers: the first one, and others while there is time."""
-        runs: list[FrontPoint] = []
+        runs: list[ExecutedMapping] = []
         for point in sorted(self.points, key=lambda point: point.values):
             if not runs or not end.is_late:
                 run = self.on_numbers(point)
-                runs.append(FrontPoint(Execution.of_one(run), run.plan.read.mapping, point.values))
+                runs.append(
+                    ExecutedMapping(Execution.of_one(run), run.plan.read.mapping, point.values)
+                )
         return runs
 
     def on_numbers(self, point: _ExecutedPoint) -> EinsumExecution:
