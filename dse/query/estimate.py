@@ -108,19 +108,25 @@ class Estimate:
             return
         seconds = [each.seconds for each in self.drawn]
         lacking = sum(each.outcome.status == "infeasible" for each in self.drawn)
+        took = f"{min(seconds):.3g} to {max(seconds):.3g} s, {fmean(seconds):.3g} s on average"
         yield (
-            f"{some(len(seconds), 'other')}, drawn at random, took {min(seconds):.3g} to"
-            f" {max(seconds):.3g} s, {fmean(seconds):.3g} s on average"
+            f"{some(len(seconds), 'other')}, drawn at random, took"
+            f" {took if len(seconds) > 1 else f'{seconds[0]:.3g} s'}"
             + (f"; {lacking} cannot be built" if lacking else "")
+            + (f"; the last was ended, for {DRAWN_S:g} s were over" if self._last_is_cut else "")
         )
 
     @property
     def is_cut(self) -> bool:
         """Whether the sample, or the last design that was drawn, was ended before its time."""
-        return _is_cut(self.sample) or sum(each.seconds for each in self.drawn) >= 0.99 * DRAWN_S
+        return _is_cut(self.sample) or self._last_is_cut
+
+    @property
+    def _last_is_cut(self) -> bool:
+        return sum(each.seconds for each in self.drawn) >= 0.99 * DRAWN_S
 
     def _tried(self) -> str:
-        if self.is_cut:
+        if _is_cut(self.sample):
             return (
                 f"takes more than {PATIENCE:g} s, and was ended then;"
                 " `mapper: {budget: 10}` gives each so many seconds, and a bound"

@@ -121,6 +121,8 @@ def _check_mapper(spec: StudySpec) -> None:
     first = {d.path: d.values[0] for d in spec.space.dimensions}
     architecture(spec.arch, first)
     works = [workload(source, first) for source in spec.workloads]
+    for work in works:  # before the knobs, which would be blamed for what is wrong in the workload
+        check_options(work, spec.mapper)
     for dimension in spec.space.dimensions:
         if dimension.path.startswith("mapper."):
             with _at_knob(dimension):

@@ -78,7 +78,8 @@ function tipRows(trial, names) {
   return [...metrics, ...knobs, ...(trial.reason ? [["", trial.reason]] : [])];
 }
 
-function tickText(tick, ticks) {
+function tickText(tick, { ticks, log }) {
+  if (log) return Math.abs(tick) >= 1e9 ? byPower(tick) : digits(tick);
   const largest = Math.max(...ticks.map(Math.abs));
   if (largest < 1e-4 || largest >= 1e9) return tick === 0 ? "0" : byPower(tick); // of an expression without a unit
   const step = ticks.length > 1 ? Math.abs(ticks[1] - ticks[0]) : Math.abs(tick);
@@ -91,11 +92,11 @@ function gridLines(x, y) {
   return [
     ...x.ticks.flatMap((tick) => [
       el("line", { class: "grid", x1: x.place(tick), x2: x.place(tick), y1: SIZE.top, y2: bottom }),
-      el("text", { x: x.place(tick), y: bottom + 19, "text-anchor": "middle" }, x.log ? digits(tick) : tickText(tick, x.ticks)),
+      el("text", { x: x.place(tick), y: bottom + 19, "text-anchor": "middle" }, tickText(tick, x)),
     ]),
     ...y.ticks.flatMap((tick) => [
       el("line", { class: "grid", x1: SIZE.left, x2: right, y1: y.place(tick), y2: y.place(tick) }),
-      el("text", { x: SIZE.left - 9, y: y.place(tick) + 4, "text-anchor": "end" }, y.log ? digits(tick) : tickText(tick, y.ticks)),
+      el("text", { x: SIZE.left - 9, y: y.place(tick) + 4, "text-anchor": "end" }, tickText(tick, y)),
     ]),
     el("line", { class: "axis", x1: SIZE.left, x2: right, y1: bottom, y2: bottom }),
   ];

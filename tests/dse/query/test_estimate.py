@@ -84,6 +84,8 @@ def test_other_designs_count_too(toy, tmp_path, monkeypatch, seconds, drawn, is_
     found = module.estimate(spec, workers=1)
     assert len(found.drawn) == len(set(model.asked)) == drawn
     assert found.is_cut == is_cut
+    assert found.text().splitlines()[2].startswith("one design took "), "it took no 30 s"
+    assert ("the last was ended" in found.text()) == is_cut
     lacking = (drawn + 1) // 2
     assert f"{lacking} cannot be built" in found.text()
     assert found.evaluations == min(144, -(-72 * (drawn + 1) // (drawn + 1 - lacking)))

@@ -125,7 +125,7 @@ def opened(page):
 @pytest.mark.nightly
 @pytest.mark.skipif(BROWSER is None, reason="no browser is installed")
 def test_charts_are_drawn_and_every_control_works(toy, tmp_path):
-    run_here(toy, tmp_path, evaluator=WithBreakdown(toy.ToyModel()))
+    run_here(toy, tmp_path, {"search.trials": 36}, evaluator=WithBreakdown(toy.ToyModel()))
     text = (tmp_path / "run" / "report.html").read_text()
     page = tmp_path / "acted.html"
     page.write_text(text.replace("</body>", f"{ACTIONS}</body>"))

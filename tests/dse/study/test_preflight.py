@@ -107,3 +107,17 @@ def test_an_option_of_the_mapper_is_checked_before_the_first_trial(
     assert done.exit_code == 2, done.output
     assert words in done.stderr
     assert "study.yaml:7:" in done.stderr
+
+
+def test_a_knob_of_the_mapper_is_not_blamed_for_the_workload(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    study = ANALYTICAL.replace("KNOB", "mapper.fusion: {values: [true, false]}")
+    (tmp_path / "study.yaml").write_text(study.replace("mlp4", "w.yaml"))
+    (tmp_path / "w.yaml").write_text(
+        "workload:\n  rank_sizes: {P: 4, R: 3}\n  bits_per_value: {All: 8}\n"
+        '  einsums: ["O[p] = I[P: p + r] * W[r]"]\n'
+    )
+    done = run("study", "run", "study.yaml", "--workers", "1")
+    assert done.exit_code == 2, done.output
+    assert "the index of rank P of I runs" in done.stderr
+    assert "mapper.fusion" not in done.stderr
