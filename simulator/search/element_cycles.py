@@ -14,7 +14,12 @@ from typing import NamedTuple
 
 from tilewright.mapper.grid.grid_mapspace import GridFamily, GridMapspace, tile_sizes
 from tilewright.mapper.grid.grid_shares import Share, local_sizes
-from tilewright.mapper.grid.number_types import dtype_of, number_types, words_of_values
+from tilewright.mapper.grid.number_types import (
+    dtype_of,
+    joins_in_one_operation,
+    number_types,
+    words_of_values,
+)
 from tilewright.mapper.workload.einsum import TensorAccess
 from tilewright.simulator.compile.columns import BANKS
 from tilewright.simulator.isa.number_types import DTYPES
@@ -87,6 +92,9 @@ class FamilyTiles:
             words_of_values(number, dtype_of(access, einsum))
             for access, number in zip(accesses, values, strict=True)
         )
+        groups = space.groups(family.shares)
+        if prod(groups) > 1 and not joins_in_one_operation(einsum):
+            output_words = output  # maps take values one by one
         outer = space.outer_loops(family, tile)
         if family.scalar is None:  # the operation runs over the loops of the output
             output_variables = einsum.outputs[0].rank_variables
@@ -105,7 +113,7 @@ class FamilyTiles:
             tuple(input_words),
             output_words,
             elements=(columns, rows),
-            groups=space.groups(family.shares),
+            groups=groups,
             outer=tuple(outer),
             length=length,
         )
