@@ -347,7 +347,11 @@ _OF_TWO = {ast.Mult: "fmul", ast.Add: "fadd", ast.Sub: "fsub"}
 
 
 def _operation_of(read: SpaceTime, *, first: bool) -> str | None:
-    return own_operation(read.einsum, read.numbers, first=first, has_scalar=read.scalar is not None)
+    has_scalar = read.scalar is not None
+    name = own_operation(read.einsum, read.numbers, first=first, has_scalar=has_scalar)
+    if name == "sub16" and read.scalar == read.inputs[0].name:
+        return None  # it has no form that takes a vector from a scalar
+    return name
 
 
 def own_operation(

@@ -78,7 +78,8 @@ def test_the_mapspace_runs_and_equals_numpy(form: str) -> None:
 
 @pytest.mark.parametrize("types", [("i16", "i16"), ("f16", "f32"), ("f16", "f16")])
 def test_other_number_types(types: tuple[str, str]) -> None:
-    for form in ("product with itself", "sum of neighbours", "second difference"):
+    forms = "product with itself", "sum of neighbours", "difference of neighbours"
+    for form in (*forms, "second difference"):
         workload = typed_workload(form, *types)
         flat = grid_path(load_arch(HARDWARE), workload, workload.einsums[0])
         space = GridMapspace(grid_of(flat), workload.einsums[0])

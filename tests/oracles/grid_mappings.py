@@ -85,6 +85,7 @@ REPEATED: dict[str, str] = {
     "distances among rows": "Z[m, n] = sum(square(A[m, k] - A[M: n, k]))",
     "sum of neighbours": "Z[p] = A[P: p] + A[P: p + 1]",
     "second difference": "Z[p] = A[P: p] - 2 * A[P: p + 1] + A[P: p + 2]",
+    "difference of neighbours": "Z[p, m] = A[P: p, M: 0] - A[P: p + 1, m]",
     "larger neighbour": "Z[p] = max(A[P: p], A[P: p + 1])",
     "weighted neighbours": "Z[p] = A[P: p] * B[p] + A[P: p + 1]",
     "sum with its transpose": "Z[m, n] = A[M: m, N: n] + A[M: n, N: m]",
