@@ -21,7 +21,7 @@ from tilewright.simulator.isa.dsd import FILES, Element, Ref, Register
 from tilewright.simulator.isa.index_expression import Index, variable
 from tilewright.simulator.lowering.elementary import emit_value
 from tilewright.simulator.lowering.number_operations import kernel_operation, move_of
-from tilewright.simulator.lowering.tile_layout import TileLayout
+from tilewright.simulator.lowering.tile_layout import TileLayout, tile_layout
 from tilewright.simulator.program.instruction import Instruction
 
 COMPUTE = "compute"
@@ -30,6 +30,8 @@ MOST_DIMENSIONS = 4
 """Dimensions of a descriptor."""
 STRIDE_REGISTERS = 8
 """Strides that the descriptors of one operation may have together."""
+MOST_STRIDE = 127
+"""Values from one to the next of a descriptor of one dimension; others have registers for more."""
 MOST_TERMS = 4
 """Counters that the offset of an operand may depend on."""
 LEAST_TURNS = 3
@@ -86,13 +88,47 @@ def vector_loops(read: SpaceTime) -> tuple[int, ...]:
     return tuple(plain[-(STRIDE_REGISTERS // len(read.tensors)) :])
 
 
-def kernel_of(read: SpaceTime, layouts: Mapping[str, TileLayout]) -> ElementKernel:
-    """Return the kernel of a mapping whose tiles lie as `layouts` say, by tensor.
+def kernel_of(read: SpaceTime) -> ElementKernel:
+    """Return the kernel of a mapping, with the layouts of its tiles.
 
-    Raises InfeasibleMapping if a descriptor would need more than four dimensions, an offset more
-    than four counters, or the formula a function without instructions.
+    Raises InfeasibleMapping if a descriptor would need more than four dimensions, descriptors
+    together more than eight strides, an offset more than four counters, or the formula a function
+    without instructions.
     """
     vector = vector_loops(read)
+    kernel = _kernel_of(read, vector)
+    while _strides(kernel) > STRIDE_REGISTERS and read.scalar is None:
+        vector = vector[1:]
+        kernel = _kernel_of(read, vector)
+    if _strides(kernel) > STRIDE_REGISTERS:
+        raise InfeasibleMapping(
+            f"the descriptors of a vector operation of {read.einsum.name} have {_strides(kernel)} "
+            f"strides, the machine's registers {STRIDE_REGISTERS}",
+            instead=f"fewer loops below the register of {read.scalar}",
+        )
+    return kernel
+
+
+def _strides(kernel: ElementKernel) -> int:
+    """Return the most stride registers of the machine's own operations in a kernel.
+
+    A descriptor takes none for its innermost dimension, nor for the next one if the innermost
+    stride is 1 (theory/wafer.md §6.3). A later visit of an output value reads it beside the inputs.
+    Maps load two inputs at a time, which always fit.
+    """
+    read = kernel.read
+    taken = {
+        name: max(0, len(loops) - (2 if loops and loops[-1][1] == 1 else 1))
+        for name, loops in kernel.loops.items()
+    }
+    first, later = sum(taken.values()), sum(taken.values()) + taken[read.output.name]
+    visits = [(True, first), *((visit, later) for visit in _later_visits(read))]
+    return max(n if _operation_of(read, first=visit) is not None else 0 for visit, n in visits)
+
+
+def _kernel_of(read: SpaceTime, vector: tuple[int, ...]) -> ElementKernel:
+    """Return the kernel whose vector operation runs over some loops."""
+    layouts = {tensor.name: tile_layout(read, tensor, vector) for tensor in read.tensors}
     outer = tuple(n for n in range(read.kernel, len(read.time)) if n not in vector)
     inside = [name for name in layouts if name != read.scalar]
     joined = _joined([read.time[n] for n in vector], vector, [layouts[name] for name in inside])
@@ -160,8 +196,8 @@ def declare_vectors(code: CodeBuilder, kernel: ElementKernel) -> None:
     innermost loop, and `<tensor>_rest`, those behind the first.
     """
     for name, loops in kernel.loops.items():
-        if len(loops) <= 1:
-            extent, stride = loops[0] if loops else (1, 1)
+        extent, stride = loops[0] if loops else (1, 1)
+        if len(loops) <= 1 and abs(stride) <= MOST_STRIDE:
             code.mem1d(f"{name}_vector", name, extent=extent, stride=stride)
         else:
             code.mem4d(f"{name}_vector", name, loops=loops)
@@ -181,14 +217,17 @@ def can_walk(kernel: ElementKernel) -> bool:
         return False
     number = kernel.outer[-1]
     loop = read.time[number]
-    if loop.count < LEAST_TURNS or kernel.layouts[read.scalar].moves[number] < 1:
+    stride = kernel.layouts[read.scalar].moves[number]
+    if loop.count < LEAST_TURNS or not 1 <= stride <= MOST_STRIDE:
         return False
     visits = (False,) if read.is_reduced(loop.variable) else (True, *_later_visits(read))
     names = [_operation_of(read, first=first) for first in visits]
     if None in names or (visits[0] and names[0] == WIDENING_PRODUCT):  # a move and an addition
         return False
     return all(
-        len(loops) <= 1 and _turn(kernel, name) in (0, kernel.elements)
+        len(loops) <= 1
+        and abs(loops[0][1] if loops else 1) <= MOST_STRIDE
+        and _turn(kernel, name) in (0, kernel.elements)
         for name, loops in kernel.loops.items()
     )
 

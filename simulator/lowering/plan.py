@@ -24,11 +24,11 @@ from tilewright.simulator.lowering.addresses import (
     addresses_of,
 )
 from tilewright.simulator.lowering.element_program import write_element
-from tilewright.simulator.lowering.kernel import ElementKernel, kernel_of, vector_loops
+from tilewright.simulator.lowering.kernel import ElementKernel, kernel_of
 from tilewright.simulator.lowering.rings.shift_roles import route_shifts, with_shifts
 from tilewright.simulator.lowering.routes import route_streams, route_sums
 from tilewright.simulator.lowering.sum_roles import Numbers, Role, roles
-from tilewright.simulator.lowering.tile_layout import TileLayout, tile_layout
+from tilewright.simulator.lowering.tile_layout import TileLayout
 from tilewright.simulator.program.program import ElementCode, Program
 
 
@@ -91,15 +91,13 @@ def plan_of(read: SpaceTime, reserved_bytes: int = 0, kept: LeftTensors = NOTHIN
     InfeasibleMapping, with the numbers, if the tiles do not fit an element's memory, or for a
     kernel that the machine has no instructions for.
     """
-    vector = vector_loops(read)
-    layouts = {tensor.name: tile_layout(read, tensor, vector) for tensor in read.tensors}
-    kernel = kernel_of(read, layouts)
+    kernel = kernel_of(read)
     sums, classes, placement = _added_up(read)
     return Plan(
         read=read,
         streams=host_streams(read),
         sums=sums,
-        layouts=layouts,
+        layouts=kernel.layouts,
         kernel=kernel,
         addresses=addresses_of(read, reserved_bytes, kept),
         roles=classes,
