@@ -56,6 +56,14 @@ function endScale(numbers, from, to) {
   return (value) => (high > low ? from + ((f(value) - f(low)) / (f(high) - f(low))) * (to - from) : (from + to) / 2);
 }
 
+// The place of a text at an axis: moved inwards where it would be cut at an end of the picture.
+function inside(text, x, width) {
+  const half = 3.9 * text.length;
+  if (x - half < 0) return { x: 0, "text-anchor": "start" };
+  if (x + half > width) return { x: width, "text-anchor": "end" };
+  return { x, "text-anchor": "middle" };
+}
+
 function drawParallel() {
   if (!DATA.metrics.length) return;
   const shown = DATA.trials.filter((trial) => trial.same === null && DATA.objectives.every(({ metric }) => metric in trial.metrics));
@@ -80,9 +88,9 @@ function drawParallel() {
   });
   const axes = names.flatMap((name, at) => [
     el("line", { x1: x(at), x2: x(at), y1: 18, y2: 216, class: "axis" }),
-    el("text", { x: x(at), y: 10, "text-anchor": "middle", class: "tick" }, ends[at][1]),
-    el("text", { x: x(at), y: 230, "text-anchor": "middle", class: "tick" }, ends[at][0]),
-    el("text", { x: x(at), y: at % 2 ? 266 : 249, "text-anchor": "middle", class: "axis-title" }, name),
+    el("text", { ...inside(ends[at][1], x(at), width), y: 10, class: "tick" }, ends[at][1]),
+    el("text", { ...inside(ends[at][0], x(at), width), y: 230, class: "tick" }, ends[at][0]),
+    el("text", { ...inside(name, x(at), width), y: at % 2 ? 266 : 249, class: "axis-title" }, name),
   ]);
   svg.replaceChildren(...lines, ...axes);
 }
