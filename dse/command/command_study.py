@@ -129,7 +129,7 @@ def list_studies(as_json: bool) -> None:
               help="Directory of the run; must be new.  [default: runs/NAME]")  # fmt: skip
 @click.option("--trials", type=click.IntRange(min=1), default=None, help="Instead of the study's.")
 @click.option("--dry-run", is_flag=True,
-              help="Try the reference design and a few others; say how large the space is, how"
+              help="Try the reference design and a few others; say how large the space is and how"
               " long all would take.")  # fmt: skip
 @click.option("--reuse", type=click.Path(path_type=Path), multiple=True, metavar="RUN",
               help="Take over what another run has evaluated. May be repeated.")  # fmt: skip
