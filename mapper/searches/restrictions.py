@@ -288,8 +288,8 @@ LEAST_WORK_SHARES = RestrictionKind(
     " variable along each axis less than 9/8 of these; where rules of the architecture leave no"
     " mapping among these, the 256 divisions with the fewest points are searched. Other divisions"
     " may need less energy or shorter ways. The search of one Einsum looks at these, too, and this"
-    " line stands only where they are too many, or the time is over. Workloads of several Einsums"
-    " do without.",
+    " line stands only where they are too many, or the time is over. Of several Einsums those look"
+    " at them that exchange nothing in the elements.",
     "64 rows and 48 columns on 16 x 16 elements: their maximum by rows takes 264 cycles if each"
     " element has 12 points, 236 if 128 elements have 24.",
 )

@@ -165,28 +165,35 @@ class CandidateSearch:
         """Whether no candidate that is left can be better than the best."""
         return self.bound >= self.value
 
-    def widen(self, budget: Budget = UNLIMITED) -> bool:
+    def widen(
+        self, budget: Budget = UNLIMITED, *, limit: float = inf, most_words: int | None = None
+    ) -> bool:
         """Add the families with further divisions of the work that may be better than the best.
 
-        Only a search that is closed can be widened, and once. Return False if it was not, if there
-        are too many of them, or if the time of the budget is over before they are bounded.
+        `limit`: of values that are wanted; `most_words`: 16-bit words of an element that they may
+        need. A search can be widened once, when it has a value. Return False if it has none, if
+        there are too many families, or if the time of the budget is over before they are bounded.
         """
-        if self.choice is None or self.least_of_first is not None or not self.is_closed:
+        if self.choice is None or self.least_of_first is not None:
             return False
-        families = further_families(self.candidates, self._further_question(), budget)
+        question = self._further_question(min(limit, self.value), most_words)
+        families = further_families(self.candidates, question, budget)
         if families is None:
             return False
-        self.least_of_first = self.value
+        self.least_of_first = min(self.bound, self.value)
         self.heap.add(((family.bound,), family.family) for family in families)
         self._families += tuple(families)
         return True
 
-    def _further_question(self) -> FurtherQuestion:
-        """Ask for mappings with further divisions whose bounds are below the best value."""
-        candidates, value = self.candidates, self.value
+    def _further_question(self, value: float, most_words: int | None) -> FurtherQuestion:
+        """Ask for mappings with further divisions whose bounds are below a value."""
+        candidates = self.candidates
         is_latency = candidates.objective == "latency"
+        most = inf if most_words is None else most_words
         return FurtherQuestion(
-            is_open=lambda cycles, energy, _: candidates.value_of(cycles, energy) < value,
+            is_open=lambda cycles, energy, words: (
+                words <= most and candidates.value_of(cycles, energy) < value
+            ),
             has_energy=not is_latency,
             cycles=value / candidates.latency_of(1.0) if is_latency else inf,
         )

@@ -236,6 +236,31 @@ class Cascade:
         return sum(min([*each, f]) for each, f in zip(bounds, self.floors, strict=True))
 
     @property
+    def is_separate(self) -> bool:
+        """Whether no tensor may stay in the elements, so that there is one path."""
+        return all(len(options) == 1 and not options[0].stays for options in self.options)
+
+    def most_words(self, option: Option) -> int | None:
+        """Return the words that a further family of an option may need, whatever else is held.
+
+        In 16-bit words of an element. None for any that fits alone. Beside persistent tensors they
+        are those that the first families need, for which there is room.
+        """
+        families = (family for each in self.options for o in each for family in o.families)
+        if len(self.options) > 1 and any(family.persistent for family in families):
+            return option.most_words
+        if self.is_separate:
+            return None
+        quick, tensors = option.candidates.quick, option.candidates.space.einsum.tensors
+        held = len(self._last) * max(self.words, default=0) + PERIOD_WORDS * len(tensors)
+        return max(option.most_words, quick.free_words - held)
+
+    @property
+    def has_room_for_all(self) -> bool:
+        """Whether all further families that fit an element alone may be in a path."""
+        return all(self.most_words(o) is None for options in self.options for o in options)
+
+    @property
     def is_whole(self) -> bool:
         """Whether no option was left out for lack of time."""
         return min(self.floors, default=inf) == inf

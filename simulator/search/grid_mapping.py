@@ -297,7 +297,8 @@ def _certificate(cascade: Cascade, path: OptionPath, bound: float) -> GridCertif
         restrictions=restrictions_of(
             spaces,
             len(cascade.options),
-            all_divisions=all(search.has_all_divisions for search in path.searches),
+            all_divisions=cascade.has_room_for_all
+            and all(search.has_all_divisions for search in path.searches),
         ),
     )
 

@@ -74,7 +74,7 @@ class GridSearch:
         search = CandidateSearch(candidates, candidates.families)
         try:
             self._look(search, budget)
-            if search.widen(budget):
+            if search.is_closed and search.widen(budget):
                 self._look(search, budget)
         finally:  # an interrupt waits for no run
             search.runs.end()

@@ -31,6 +31,16 @@ class Option:
     space: PersistentSpace = NOT_SHARED
     searches: dict[tuple[int, int], CandidateSearch] = field(default_factory=dict)
 
+    @property
+    def stays(self) -> bool:
+        """Whether any tensor of the Einsum stays in the elements between Einsums."""
+        return bool(self.reads or self.writes)
+
+    @property
+    def most_words(self) -> int:
+        """The 16-bit words of an element that the largest family needs."""
+        return max(family.words for family in self.families)
+
     @cached_property
     def by_persistent(self) -> dict[int, list[BoundedFamily]]:
         """The families by the 16-bit words that are set aside for their persistent tensors."""

@@ -12,9 +12,9 @@ from math import inf
 from typing import NamedTuple
 
 from tilewright.mapper.searches.budget import UNLIMITED, Budget
-from tilewright.simulator.search.candidate_search import CandidateSearch
 from tilewright.simulator.search.candidates.candidate_runs import ON_NUMBERS
 from tilewright.simulator.search.cascade_search import Cascade
+from tilewright.simulator.search.paths.option import Option
 from tilewright.simulator.search.paths.path_graph import OptionPath, PathQuestion, PathsLeft
 
 Progress = Callable[[int, float, float], None]
@@ -58,8 +58,8 @@ def search_cascade(
     The path is None if there is none, or none has run in its time. `on_progress`: called with
     (executed, best value, bound) before the first execution and after each round of executions. One
     candidate of every Einsum that exchanges nothing runs first; only the time of a first path
-    limits these. Where a workload of one Einsum has an answer, further divisions of its work are
-    looked at, as long as the search took until then.
+    limits these. Where Einsums exchange nothing, and there is an answer, further divisions of
+    their work are looked at, by about as many executions again.
     """
     walk = _PathWalk(cascade, on_progress)
     try:
@@ -120,13 +120,15 @@ class _PathWalk:
     """The rounds of a search.
 
     `best`: the best path before the last round; `bound`: of all paths; `executed`: candidates and
-    exchanges that ran.
+    exchanges that ran. `first_bound`: the bound before further divisions were looked at, None
+    before.
     """
 
     def __init__(self, cascade: Cascade, on_progress: Progress | None) -> None:
         self.cascade, self.on_progress = cascade, on_progress
         self.executed, self.bound = 0, 0.0
         self.best: OptionPath | None = None
+        self.first_bound: float | None = None
 
     def begin(self, first: Budget) -> None:
         """Bound all paths; execute a candidate of every Einsum that exchanges nothing.
@@ -149,29 +151,44 @@ class _PathWalk:
         while not self.is_done(limits, reshards=True):
             pass
 
-    @property
-    def _alone(self) -> CandidateSearch | None:
-        """The search of the best path, if it is that of the only Einsum."""
-        is_alone = self.best is not None and len(self.best.searches) == 1
-        return self.best.searches[0] if self.best is not None and is_alone else None
-
     def widen(self, budget: Budget) -> bool:
-        """Let the search of an only Einsum look at all divisions; return False if it may not."""
-        return self._alone is not None and self._alone.widen(budget)
+        """Let Einsums that exchange nothing look at further divisions, when no path may be better.
+
+        Return False if there are none of these, or the search ended at a limit.
+        """
+        if self.best is None or self.bound < self.best.value or self.cascade.space.is_shared:
+            return False
+        self.first_bound = self.bound
+        plain = [
+            option for options in self.cascade.options for option in options if not option.stays
+        ]
+        return any([self._widen(option, budget) for option in plain])  # noqa: C419 - all of them
+
+    def _widen(self, option: Option, budget: Budget) -> bool:
+        """Add further families to the search of an option, of the paths that may be better."""
+        search, best = option.search(ALL), self.best
+        assert best is not None
+        if search is None:
+            return False
+        others = sum(
+            min(o.bound for o in each) for each in self.cascade.options if option not in each
+        )
+        words = self.cascade.most_words(option)
+        return search.widen(budget, limit=best.value - others, most_words=words)
 
     def further(self, limits: CascadeLimits) -> CascadeLimits:
         """Return the limits of what follows a first answer: about as many executions again."""
-        is_large = self._alone is None or self._alone.candidates.has_large_grid
+        searches = [] if self.best is None else self.best.searches
+        is_large = any(search.candidates.has_large_grid for search in searches)
         most = 2 * self.executed + (0 if is_large else FURTHER_RUNS)
         return replace(limits, most_executions=min(most, limits.most_executions or most))
 
     @property
     def proved_bound(self) -> float:
-        """A value that no path goes below, with any division of the work or with the first ones."""
-        alone = self._alone
-        if alone is None or alone.least_of_first is None:
+        """A value that no path goes below, with the further divisions or with the first ones."""
+        if self.first_bound is None or self.best is None or self.bound >= self.best.value:
             return self.bound
-        return alone.proved_bound
+        return min(self.first_bound, self.best.value)
 
     def is_done(self, limits: CascadeLimits, *, reshards: bool) -> bool:
         """Run a round; return whether no path may be better than the best, or a limit is reached.

@@ -3,16 +3,21 @@
 from math import inf
 
 import pytest
-from grid_mappings import einsum_on_grid
+from grid_mappings import HARDWARE, einsum_on_grid
 
+from tilewright.arch.files.source import load_document
+from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.grid.grid import grid_of
 from tilewright.mapper.grid.grid_mapspace import GridMapspace
 from tilewright.mapper.searches.budget import Budget
+from tilewright.mapper.searches.restrictions import names_of
+from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings
 from tilewright.simulator.search import further_divisions
 from tilewright.simulator.search.candidate_search import CandidateSearch
 from tilewright.simulator.search.candidates.candidates import Candidates
 from tilewright.simulator.search.further_divisions import FurtherQuestion, further_families
+from tilewright.simulator.search.grid_mapping import GridMapping, GridRequest, map_on_grid
 
 LEAST_WORK = "shares of least work"
 
@@ -52,10 +57,10 @@ def test_fewer_elements_may_be_faster_than_the_fewest_points() -> None:
     assert LEAST_WORK not in {limit.name for limit in certificate.restrictions}
 
 
-def test_a_search_is_widened_once_and_only_when_it_is_closed() -> None:
+def test_a_search_is_widened_once_and_only_when_it_has_a_value() -> None:
     candidates = candidates_of({"M": 12, "K": 5}, (3, 2))
-    begun = CandidateSearch(candidates, candidates.families)
-    assert not begun.widen()
+    new = CandidateSearch(candidates, candidates.families)
+    assert not new.widen()
     search = closed(candidates)
     assert search.widen()
     assert not search.widen()
@@ -104,3 +109,32 @@ def test_none_of_the_families_left_out_is_better(*, with_energy: bool) -> None:
     ]
     assert [each.family for each in bounded] == every
     assert every
+
+
+def mapped(persistent: str, *, exchanges: bool) -> GridMapping:
+    text = (
+        "workload:\n  rank_sizes: {M: 41, K: 3, L: 5}\n  bits_per_value: {All: 32}\n"
+        f"  persistent_tensors: {persistent}\n"
+        '  einsums: ["Y[m] = A[m, k] * B[k]", "Z[l] = C[l, m] * Y[m]"]\n'
+    )
+    workload = load_workload(load_document("two.yaml", text=text))
+    arch = load_arch(HARDWARE, variables={"GridX": 6, "GridY": 6})
+    return map_on_grid(arch, workload, GridRequest(exchanges=exchanges))
+
+
+def test_einsums_that_exchange_nothing_look_at_all_divisions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    apart, together = (mapped("Nothing", exchanges=exchanges) for exchanges in (False, True))
+    monkeypatch.setattr(CandidateSearch, "widen", lambda *_, **__: False)
+    first = mapped("Nothing", exchanges=False)
+    assert all(answer.certificate.is_optimal for answer in (apart, together, first))
+    assert together.value <= apart.value < first.value
+    restrictions = [names_of(answer.certificate.restrictions) for answer in (apart, together)]
+    assert [LEAST_WORK in names for names in restrictions] == [False, True]
+
+
+def test_persistent_tensors_of_several_einsums_leave_no_room_for_all() -> None:
+    answer = mapped("A | C", exchanges=False)
+    assert answer.certificate.is_optimal
+    assert LEAST_WORK in names_of(answer.certificate.restrictions)
