@@ -47,6 +47,7 @@ KEYS = ("nothing", '"\\e[31m"', "<<", "1", "null", "[]", "name", "enabled", "spa
 """YAML texts that stand in the place of a key."""
 _MARK = "place_of_a_hostile_value"
 _SECONDS, _MEGABYTES = 8.0, 700
+_TOO_LONG = "s of a processor"
 _CODES = (0, 2, 3, 4)
 
 
@@ -131,7 +132,7 @@ def faults(case: Case, folder: Path, name: str) -> list[str]:
     outputs = [(folder / each).read_bytes().decode(errors="replace") for each in ("out", "err")]
     found = list(_wrong(case.command, os.waitstatus_to_exitcode(status), *outputs))
     if seconds > _SECONDS:
-        found.append(f"{seconds:.1f} s of a processor")
+        found.append(f"{seconds:.1f} {_TOO_LONG}")
     if used.ru_maxrss > 1024 * _MEGABYTES:
         found.append(f"{used.ru_maxrss // 1024} MB")
     return found
@@ -349,6 +350,9 @@ def try_all(chosen: list[Case], kind: str) -> Iterator[tuple[Case, list[str]]]:
         prepare(folder)
         for case in chosen:
             found = faults(case, folder, f"{kind}.yaml")
+            if any(_TOO_LONG in each for each in found):
+                # The first run that needs a kernel of the engine compiles it; it is kept.
+                found = faults(case, folder, f"{kind}.yaml")
             shutil.rmtree(folder / "runs", ignore_errors=True)
             if found:
                 yield case, found
