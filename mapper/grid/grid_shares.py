@@ -268,7 +268,7 @@ def _work(einsum: Einsum, first: Integers, others: Integers) -> npt.NDArray[np.f
     counts = first * others
     local = -(-bounds // counts)
     outer = -(-bounds // (local * others))  # shares along X that are not padding alone
-    pads = np.array([may_pad(einsum, name) for name in einsum.bounds])
+    pads = np.array([may_pad(einsum, name) for name in einsum.bounds], dtype=bool)
     is_even = bounds % counts == 0
     allowed = (is_even | (pads & (outer == first))).all(axis=1)
     points: npt.NDArray[np.float64] = local.astype(np.float64).prod(axis=1)

@@ -16,6 +16,8 @@ def check_einsum(einsum: Einsum) -> None:
     """Raise InfeasibleMapping for an Einsum that elements do not compute, whatever its mapping."""
     if len(einsum.outputs) != 1 or not einsum.inputs:
         raise refusal(f"{einsum.name} has not exactly one output and an input", "one output")
+    if not einsum.bounds:
+        raise refusal(f"{einsum.name} has no rank variable", "a rank of one value: Z[u] = A[u]")
     for rank, form in einsum.outputs[0].projection:
         if sum(einsum.bounds[name] > 1 for name, _ in form.terms) > 1:
             raise _overlaps(einsum, rank, form)

@@ -55,3 +55,9 @@ def test_an_output_whose_tiles_overlap_is_refused(output: str, instead: str) -> 
 
 def test_a_variable_of_one_value_beside_another_one_is_no_sum() -> None:
     check_einsum(einsum_on_grid("Z[P: m + n] = A[m] * B[n]", {"M": 4, "N": 1}, (2, 2))[1])
+
+
+def test_an_einsum_without_rank_variables_is_refused() -> None:
+    einsum = einsum_on_grid("Z[] = A[] * B[]", {}, (2, 2))[1]
+    with pytest.raises(InfeasibleMapping, match="no rank variable"):
+        check_einsum(einsum)
