@@ -40,6 +40,7 @@ from tilewright.simulator.isa.dsd import (
     Ref,
     Register,
 )
+from tilewright.simulator.isa.operands import ResolvedOperation
 from tilewright.simulator.isa.resolving import resolve
 from tilewright.simulator.program.code_parts import all_instructions, all_loads, all_operations
 from tilewright.simulator.program.instruction import DsdOperation, Instruction, LoadRegister
@@ -173,17 +174,22 @@ def _check_code(code: ElementCode) -> None:
         _check_known(queue)
 
 
+def _descriptors(operation: ResolvedOperation) -> Iterator[str]:
+    """Yield the names of the descriptors of an operation."""
+    yield from (operand.dsd.name for operand in operation.operands if operand.dsd)
+
+
 def _check_simd(code: ElementCode) -> None:
     """Check that queues with a SIMD mode are in operations that take pairs of values for one."""
     simd = {d.name for d in code.dsds if isinstance(d, Fabin | Fabout) and d.simd}
     if not simd:
         return
-    for load in all_loads(code):
-        if load.dsd in simd:
-            raise NotCovered(f"a register that holds {load.dsd}, with a SIMD mode")
+    held = simd.intersection(load.dsd for load in all_loads(code))
+    if held:
+        raise NotCovered(f"a register that holds {min(held)}, with a SIMD mode")
     for task, op in all_operations(code):
         resolved = resolve(code, task.name, op)
-        if not resolved.is_packed and any(o.dsd and o.dsd.name in simd for o in resolved.operands):
+        if not resolved.is_packed and simd.intersection(_descriptors(resolved)):
             raise NotCovered(f"@{op.operation} in a SIMD mode, but not on whole pairs")
 
 

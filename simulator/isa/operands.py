@@ -29,6 +29,13 @@ from tilewright.simulator.isa.operations import (
 from tilewright.simulator.program.instruction import DsdOperation
 
 
+def _carries_pairs(dsd: Fabin | Fabout) -> bool:
+    """Return whether a queue is plain, but for the mode simd_32."""
+    if dsd.simd != "simd_32" or dsd.extent == ENDLESS:
+        return False
+    return not dsd.control_transform if isinstance(dsd, Fabin) else replace(dsd, simd="").is_plain
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ResolvedOperand:
     """One operand of an operation with the records that its names stand for.
@@ -81,12 +88,8 @@ class ResolvedOperand:
         number of neighbouring values and begin at even addresses, whatever its counters hold.
         """
         dsd = self.dsd
-        if isinstance(dsd, Fabin):
-            plain = not dsd.control_transform and dsd.extent != ENDLESS
-            return plain and dsd.simd == "simd_32"
-        if isinstance(dsd, Fabout):
-            plain = replace(dsd, simd="").is_plain and dsd.extent != ENDLESS
-            return plain and dsd.simd == "simd_32"
+        if isinstance(dsd, Fabin | Fabout):
+            return _carries_pairs(dsd)
         if not isinstance(dsd, Mem1d | Mem4d) or self.buffer is None or self.is_special:
             return False
         *steps, innermost = dsd.coefficients() if isinstance(dsd, Mem4d) else (dsd.stride,)

@@ -132,16 +132,21 @@ def _kernel_of(read: SpaceTime, vector: tuple[int, ...]) -> ElementKernel:
     outer = tuple(n for n in range(read.kernel, len(read.time)) if n not in vector)
     inside = [name for name in layouts if name != read.scalar]
     joined = _joined([read.time[n] for n in vector], vector, [layouts[name] for name in inside])
-    if joined and len(joined[0]) > MOST_DIMENSIONS:
-        raise InfeasibleMapping(
-            f"a vector operation of {read.einsum.name} runs over {len(joined[0])} loops",
-            instead="at most four below the register: a descriptor has four dimensions",
-        )
+    _check_dimensions(read, len(joined[0]) if joined else 0)
     for layout in layouts.values():
         _check_terms(read, layout, vector)
     _check_operations(read)
     kernel = ElementKernel(read, layouts, outer, vector, dict(zip(inside, joined, strict=True)))
     return replace(kernel, walks=can_walk(kernel))
+
+
+def _check_dimensions(read: SpaceTime, loops: int) -> None:
+    """Check that a descriptor has a dimension for each loop of a vector operation."""
+    if loops > MOST_DIMENSIONS:
+        raise InfeasibleMapping(
+            f"a vector operation of {read.einsum.name} runs over {loops} loops",
+            instead="at most four below the register: a descriptor has four dimensions",
+        )
 
 
 def _check_operations(read: SpaceTime) -> None:

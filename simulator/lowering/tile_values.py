@@ -235,6 +235,13 @@ def _tiles(layout: TileLayout, values: Values, starts: Mapping[str, Integers]) -
     return np.where(inside, taken, taken.dtype.type(0)).reshape(number, layout.tensor.values)
 
 
+def _sent_values(plan: Plan, edges: Mapping[str, Values]) -> Values:
+    """Return the values of the output in the words that left the grid: (positions, values)."""
+    read = plan.read
+    words = np.concatenate([np.asarray(edges[name]) for name, _ in exit_ports(read, plan.sums)])
+    return words.view(NUMPY[read.dtype]) if read.values_per_wavelet(read.output) == 2 else words
+
+
 def output_of(
     plan: Plan, memory: Mapping[str, Values], edges: Mapping[str, Values]
 ) -> npt.NDArray[np.float64]:
@@ -251,10 +258,7 @@ def output_of(
         tiles = np.asarray(memory[output.name])[rows[:, None], columns[None, :]]
         tiles = tiles.reshape(len(rows), len(columns), 1, output.values)
     else:
-        words = np.concatenate([np.asarray(edges[name]) for name, _ in exit_ports(read, plan.sums)])
-        if read.values_per_wavelet(output) == 2:
-            words = words.view(NUMPY[read.dtype])
-        tiles = _of_ports(plan, words, len(rows), len(columns))
+        tiles = _of_ports(plan, _sent_values(plan, edges), len(rows), len(columns))
     shares, visits = element_starts(read), visit_starts(read, output, read.visits(output))
     starts = {
         name: (shares[name][rows[:, None], columns][:, :, None] + visits[name]).ravel()

@@ -6,7 +6,7 @@ family has fewer (theory/grid.md §6).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -20,7 +20,7 @@ from tilewright.mapper.grid.number_types import (
     number_types,
     words_of_values,
 )
-from tilewright.mapper.workload.einsum import TensorAccess
+from tilewright.mapper.workload.einsum import Einsum, TensorAccess
 from tilewright.simulator.compile.columns import BANKS
 from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.lowering.cycle_bound import word_cycles
@@ -88,13 +88,8 @@ class FamilyTiles:
         *inputs, output = values = [
             access.tile_size(tile if access.tensor in passing else local) for access in accesses
         ]
-        *input_words, output_words = (
-            words_of_values(number, dtype_of(access, einsum))
-            for access, number in zip(accesses, values, strict=True)
-        )
         groups = space.groups(family.shares)
-        if prod(groups) > 1 and not joins_in_one_operation(einsum):
-            output_words = output  # maps take values one by one
+        *input_words, output_words = _words(einsum, values, groups)
         outer = space.outer_loops(family, tile)
         if family.scalar is None:  # the operation runs over the loops of the output
             output_variables = einsum.outputs[0].rank_variables
@@ -125,6 +120,16 @@ class FamilyTiles:
         tile = self.family.tile
         is_inner = tile is not None and tile.variable in access.rank_variables
         return self.steps if is_inner else self.passes
+
+
+def _words(einsum: Einsum, values: Sequence[int], groups: tuple[int, int]) -> Iterator[int]:
+    """Yield the words in which tiles of so many values go: those of each input, then the output's.
+
+    `groups`: columns and rows of elements that add up; maps, if they do it, take values one by one.
+    """
+    for access, number in zip((*einsum.inputs, einsum.outputs[0]), values, strict=True):
+        by_map = access.output and prod(groups) > 1 and not joins_in_one_operation(einsum)
+        yield number if by_map else words_of_values(number, dtype_of(access, einsum))
 
 
 def share_of(shares: Sequence[Share], axis: str) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from collections.abc import Mapping as Dict
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -279,10 +279,7 @@ def _result(
 
 
 def _certificate(cascade: Cascade, path: OptionPath, bound: float) -> GridCertificate:
-    searches = cascade.searches
-    reasons = sum((search.reasons for search in searches), Counter[str]())
-    for candidates in {id(s.candidates): s.candidates for s in searches}.values():
-        reasons += candidates.infeasible
+    searches, reasons = cascade.searches, _reasons(cascade.searches)
     spaces = [option.candidates.space for options in cascade.options for option in options]
     are_timed = sum(not s.has_run for s in path.searches if s.choice is not None)
     return GridCertificate(
@@ -301,6 +298,14 @@ def _certificate(cascade: Cascade, path: OptionPath, bound: float) -> GridCertif
             and all(search.has_all_divisions for search in path.searches),
         ),
     )
+
+
+def _reasons(searches: Sequence[CandidateSearch]) -> Counter[str]:
+    """Return how many candidates of some searches cannot be built, by reason."""
+    reasons = sum((search.reasons for search in searches), Counter[str]())
+    for candidates in {id(s.candidates): s.candidates for s in searches}.values():
+        reasons += candidates.infeasible
+    return reasons
 
 
 def _infeasible(cascade: Cascade) -> NoFeasibleMapping:

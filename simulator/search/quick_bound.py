@@ -295,11 +295,7 @@ class QuickBound:
         along_x, along_y = (share_of(used, axis) for axis in ("X", "Y"))
         visits = tiles.turns(access) if ring is None else 1
         entered = along_x * along_y * words * visits
-        if entered > MAX_STREAM:
-            raise InfeasibleMapping(
-                f"more than {MAX_STREAM:,} words of {access.tensor} enter over a border "
-                "(persistent_tensors of a workload are in the elements)"
-            )
+        _check_entering(access, entered)
         lines = shared_lines(along_x, along_y, columns, rows)
         parts = {"rows": along_x, "columns": along_y, "whole": along_x * along_y}[lines]
         if parts > 1 and parts * words > MAX_FILTER_COUNT:
@@ -360,3 +356,12 @@ class QuickBound:
     def free_words(self) -> int:
         """Number of 16-bit words of an element's memory that tiles may use."""
         return free_words(self.space.grid, self.profile.sram_reserved_bytes)
+
+
+def _check_entering(access: TensorAccess, words: int) -> None:
+    """Raise InfeasibleMapping if more words of an input enter over a border than a port takes."""
+    if words > MAX_STREAM:
+        raise InfeasibleMapping(
+            f"more than {MAX_STREAM:,} words of {access.tensor} enter over a border "
+            "(persistent_tensors of a workload are in the elements)"
+        )

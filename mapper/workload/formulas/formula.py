@@ -176,11 +176,18 @@ def _computed(node: ast.expr, inputs: Sequence[Values]) -> Any:
         case ast.Name(id=name):
             return inputs[int(name.removeprefix("_"))]
         case ast.Constant(value=int() | float() as value):
-            dtypes = {given.dtype for given in inputs}
-            if all(dtype.kind == "i" for dtype in dtypes) and float(value).is_integer():
-                return np.asarray(int(value)).astype(min(dtypes))
-            return float(value)
+            return _constant(value, inputs)
     raise AssertionError(f"{ast.dump(node)} passed the check")
+
+
+def _constant(value: float, inputs: Sequence[Values]) -> Any:
+    """Return a number of a formula; beside integers, an integer of their type."""
+    import numpy as np
+
+    dtypes = {given.dtype for given in inputs}
+    if all(dtype.kind == "i" for dtype in dtypes) and float(value).is_integer():
+        return np.asarray(int(value)).astype(min(dtypes))
+    return float(value)
 
 
 def _unary(name: str, values: Any) -> Any:

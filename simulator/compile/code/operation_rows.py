@@ -241,11 +241,13 @@ class OperationRows:
         ]
         if resolved.is_reduction:
             rows[1] = rows[0]
+        return [*rows, *[-1] * (3 - len(rows)), self._scalar(resolved)]
+
+    def _scalar(self, resolved: ResolvedOperation) -> int:
+        """Append the row of a scalar that stands in memory or in a counter; -1 for none."""
         scalar = next((source for source in resolved.sources if source.letter == "v"), None)
-        scalar_row = -1
-        if scalar is not None and (scalar.is_memory or scalar.is_counter):
-            scalar_row = self.operand(scalar)
-        return [*rows, *[-1] * (3 - len(rows)), scalar_row]
+        is_read = scalar is not None and (scalar.is_memory or scalar.is_counter)
+        return self.operand(scalar) if scalar is not None and is_read else -1
 
     def _typed(self, operand: ResolvedOperand, legal: tuple[str, ...]) -> int:
         """Append an operand's row; that of a register says which dtypes it may hold."""

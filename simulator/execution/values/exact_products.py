@@ -54,10 +54,7 @@ def _blocks(einsum: Einsum, operands: Mapping[str, AnyArray]) -> Iterator[Mappin
     """
     largest = _largest(einsum, operands)
     size, names = operands[largest.values_of].size, _names(largest)
-    output = _names(einsum.outputs[0])
-    is_plain = len(set(output)) == len(output) and names and names[0] in output
-    is_plain = is_plain and len(operands) == len(einsum.inputs)  # no tensor is read twice
-    if size < MANY_VALUES or not is_plain or names.count(names[0]) > 1:
+    if size < MANY_VALUES or not _may_be_cut(einsum, operands, names):
         yield operands
         return
     bound = einsum.bounds[names[0]]
@@ -70,6 +67,16 @@ def _blocks(einsum: Einsum, operands: Mapping[str, AnyArray]) -> Iterator[Mappin
             ]
             for access in einsum.inputs
         }
+
+
+def _may_be_cut(einsum: Einsum, operands: Mapping[str, AnyArray], names: list[str]) -> bool:
+    """Return whether operands can be cut along the first of the ranks `names`.
+
+    Not where a tensor is read twice, or an index stands twice in the output.
+    """
+    output = _names(einsum.outputs[0])
+    is_plain = len(set(output)) == len(output) and len(operands) == len(einsum.inputs)
+    return is_plain and bool(names) and names[0] in output and names.count(names[0]) == 1
 
 
 def _largest(einsum: Einsum, operands: Mapping[str, AnyArray]) -> TensorAccess:
