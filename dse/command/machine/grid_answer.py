@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tilewright.mapper.mapping.nest_lines import NestLine
     from tilewright.mapper.workload.einsum import Einsum
     from tilewright.mapper.workload.workload import Workload
-    from tilewright.simulator.search.grid_mapping import GridMapping
+    from tilewright.simulator.search.grid_mapping import GridMapping, GridRequest
 
 _OF_THE_MODEL = {"uneven": None, "max_memory": None, "method": "exact", "conventions": "default",
                  "what_if": None}  # fmt: skip
@@ -174,6 +174,22 @@ def einsum_of(workload: Workload, name: str | None) -> Einsum:
     return workload.einsum(name or names[0])
 
 
+def request_of(machine: str, options: Mapping[str, Any]) -> GridRequest:
+    """Return what is asked of searches on the machine, whatever the objective."""
+    from tilewright.simulator.execution.einsum_execution import ExecutionSettings
+    from tilewright.simulator.known.content_store import known_answers
+    from tilewright.simulator.search.grid_mapping import GridRequest
+
+    settings = ExecutionSettings(
+        machine=machine,
+        shown_elements=MAX_LANES if options.get("html") else 0,
+        threads=processors(),
+        known=known_answers(),
+    )
+    exchanges = options.get("fusion", True)
+    return GridRequest(exchanges=exchanges, settings=settings, budget_s=options.get("budget"))
+
+
 def find_on_machine(
     arch: Arch,
     workload: Workload,
@@ -187,9 +203,7 @@ def find_on_machine(
     TilewrightError for one that such a search has not, NoFeasibleMapping if an Einsum fits no
     element.
     """
-    from tilewright.simulator.execution.einsum_execution import ExecutionSettings
-    from tilewright.simulator.known.content_store import known_answers
-    from tilewright.simulator.search.grid_mapping import GridRequest, map_on_grid
+    from tilewright.simulator.search.grid_mapping import map_on_grid
 
     if options.get("point") is not None:
         raise TilewrightError(
@@ -205,17 +219,7 @@ def find_on_machine(
         )
     if options.get("einsum") is not None:
         workload = replace(workload, einsums=(einsum_of(workload, options["einsum"]),))
-    request = GridRequest(
-        objective=options["objective"],
-        exchanges=options.get("fusion", True),
-        settings=ExecutionSettings(
-            machine=machine,
-            shown_elements=MAX_LANES if options.get("html") else 0,
-            threads=processors(),
-            known=known_answers(),
-        ),
-        budget_s=options.get("budget"),
-    )
+    request = replace(request_of(machine, options), objective=options["objective"])
 
     def tell(candidates: int, value: float, bound: float) -> None:
         doing = some(candidates, "candidate") if candidates else "a first candidate runs"

@@ -9,11 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilewright.arch.errors import TilewrightError
-from tilewright.arch.parallel_compilation import processors
 from tilewright.arch.quantities import quantity, some
 from tilewright.arch.text_table import text_table
-from tilewright.dse.command.machine.grid_answer import einsum_of
-from tilewright.dse.report.details import MAX_LANES
+from tilewright.dse.command.machine.grid_answer import einsum_of, request_of
 from tilewright.dse.report.execution_page import (
     execution_lines,
     page_of,
@@ -27,7 +25,6 @@ if TYPE_CHECKING:
     from tilewright.arch.spec.architecture import Arch
     from tilewright.mapper.workload.workload import Workload
     from tilewright.simulator.search.fronts.grid_front import ExecutedMapping, GridFront
-    from tilewright.simulator.search.grid_mapping import GridRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +144,7 @@ def find_front_on_machine(
         if on_progress is not None:
             on_progress(Progress(f"{executed} executed, {some(points, 'point')}", inf, 0.0))
 
-    request = _request(machine, options)
+    request = request_of(machine, options)
     if len(workload.einsums) > 1 and options.get("einsum") is None and "usage" not in metrics:
         search = CascadeFrontSearch(request=request, metrics=metrics, on_progress=tell)
         front = search.run(arch, workload)
@@ -164,22 +161,6 @@ def find_front_on_machine(
         raise TilewrightError("the front has no such point", value=f"--point {point}",
                               instead=f"0 to {len(front.points) - 1}")  # fmt: skip
     return GridFrontAnswer(front, point, options["limit"])
-
-
-def _request(machine: str, options: Mapping[str, Any]) -> GridRequest:
-    """Return what is asked of the searches of a front."""
-    from tilewright.simulator.execution.einsum_execution import ExecutionSettings
-    from tilewright.simulator.known.content_store import known_answers
-    from tilewright.simulator.search.grid_mapping import GridRequest
-
-    settings = ExecutionSettings(
-        machine=machine,
-        shown_elements=MAX_LANES if options.get("html") else 0,
-        threads=processors(),
-        known=known_answers(),
-    )
-    exchanges = options.get("fusion", True)
-    return GridRequest(exchanges=exchanges, settings=settings, budget_s=options.get("budget"))
 
 
 def _check_metrics(metrics: Sequence[str], allowed: Sequence[str]) -> None:
