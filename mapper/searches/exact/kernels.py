@@ -265,11 +265,11 @@ def _run(
     """
     start, label = table
     most = _ANY_WORK if work is None else work.units
-    job, begin = np.array([nd, 0, 0, most], np.int64), np.empty_like(start)
+    job, begin = np.array([nd, 0, 0, most, 0], np.int64), np.empty_like(start)
     out, origin = np.empty((capacity, label.shape[1])), np.empty((capacity, 2), np.int64)
     while True:
         step(job, begin, out, origin)
-        _, states, count, left = job.tolist()
+        _, states, count, left, _ = job.tolist()
         if work is not None:
             work.units = left
         if left < 0:

@@ -2,9 +2,9 @@
 
 The kernels allocate no arrays: callers pass arrays for the results, so that the machine code runs
 without numba. `job` = (leading fields `nd`, states done, labels made, labels that may still be
-looked at). `out` and `origin` must have two rows more than there are labels. A kernel that runs out
-of rows writes its progress into `job`, and continues there when it is called again with longer
-arrays. It ends where job[3] falls below 0.
+looked at, number of the corner that dropped a label last). `out` and `origin` must have two rows
+more than there are labels. A kernel that runs out of rows writes its progress into `job`, and
+continues there when it is called again with longer arrays. It ends where job[3] falls below 0.
 """
 
 from __future__ import annotations
@@ -32,63 +32,92 @@ def compiled(function: F) -> F:
 
 @compiled
 def _is_covered(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
-    label: Floats, row: int, state: int, energy: float, latency: float, pruning: PruningArrays
-) -> Any:
+    job: Ints, label: Floats, row: int, state: int, energy: float, latency: float,
+    pruning: PruningArrays,
+) -> Any:  # fmt: skip
     """Tell whether the label in `row`, at tile `state`, is at or above some corner in all metrics.
 
-    `energy`, `latency`: its lower bounds in joule and second.
+    `energy`, `latency`: its lower bounds in joule and second. The corner that covered the label
+    before is tried first: job[4] is its number. The row after `row` is scratch.
     """
     limits, n_prices = pruning.limits, pruning.further.shape[0]
-    n_bits = int(limits[9])
-    corner = 11 + n_bits + n_prices
-    for _ in range(int(limits[8])):
-        if limits[corner] > energy:  # corners are sorted by energy
+    size = 2 + int(limits[9]) + n_prices
+    first = 9 + size
+    n_corners = int(limits[8])
+    if n_corners == 0 or limits[first] > energy:  # corners are sorted by energy
+        return False
+    if n_prices > 0:
+        _fill_further(label, row, state, limits[2] * latency, pruning)
+    if _is_above(label, row, first + job[4] * size, energy, latency, pruning):
+        return True
+    for number in range(n_corners):
+        corner = first + number * size
+        if limits[corner] > energy:
             return False
-        if limits[corner + 1] <= latency:
-            is_above = True
-            for i in range(n_bits):
-                if limits[corner + 2 + i] > label[row, int(limits[11 + i])]:
-                    is_above = False
-                    break
-            for i in range(n_prices):
-                if not is_above:
-                    break
-                dearer = _at_further_price(label, row, state, i, pruning) + limits[2] * latency
-                is_above = limits[corner + 2 + n_bits + i] <= dearer
-            if is_above:
-                return True
-        corner += 2 + n_bits + n_prices
+        if _is_above(label, row, corner, energy, latency, pruning):
+            job[4] = number
+            return True
     return False
 
 
 @compiled
-def _at_further_price(
-    label: Floats, row: int, state: int, number: int, pruning: PruningArrays
+def _is_above(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
+    label: Floats, row: int, corner: int, energy: float, latency: float, pruning: PruningArrays
 ) -> Any:
-    """Return the least dynamic joules, at further price `number`, of any mapping with a label.
+    """Tell whether a label is at or above a corner in all metrics.
 
-    The label is in `row`, at tile `state`.
+    The label is in `row`, its joules at further prices in the row after it; `energy`, `latency`:
+    its lower bounds in joule and second. `corner`: place of the corner in the limits.
     """
-    limits, carried = pruning.limits, pruning.carried
-    column = int(limits[11 + int(limits[9]) + number])
-    energy = label[row, column] + pruning.further[number, state]
-    if carried.shape[0] > 0:
-        shift = column + 1 - int(limits[10])
-        energy += _least_carried(label, row, pruning.lanes[state], carried, shift)
-    return energy
+    limits, n_bits = pruning.limits, int(pruning.limits[9])
+    if limits[corner] > energy or limits[corner + 1] > latency:
+        return False
+    corner += 2
+    for i in range(n_bits):
+        if limits[corner + i] > label[row, int(limits[11 + i])]:
+            return False
+    corner += n_bits
+    for i in range(pruning.further.shape[0]):  # noqa: SIM110 - numba compiles the loop, not all()
+        if limits[corner + i] > label[row + 1, i]:
+            return False
+    return True
 
 
 @compiled
-def _least_carried(label: Floats, row: int, lanes: float, carried: Floats, shift: int) -> Any:
+def _fill_further(
+    label: Floats, row: int, state: int, leakage: float, pruning: PruningArrays
+) -> None:
+    """Write the least joules, at each further price, of any mapping with a label.
+
+    The label is in `row`, at tile `state`; the joules go to the row after it. `leakage`: joules to
+    add to each.
+    """
+    limits, carried, further = pruning.limits, pruning.carried, pruning.further
+    n_prices, lanes = further.shape[0], max(pruning.lanes[state], 1.0)
+    first, deferred = 11 + int(limits[9]), int(limits[10])
+    for number in range(n_prices):
+        label[row + 1, number] = 0.0
+    for i in range(carried.shape[0]):
+        least, greatest = max(carried[i, 1], 1.0 / lanes), min(carried[i, 2], lanes)
+        shift = int(carried[i, 0]) + 1 - deferred
+        for number in range(n_prices):
+            joules = label[row, int(limits[first + number]) + shift]
+            label[row + 1, number] += joules * (least if joules > 0.0 else greatest)
+    for number in range(n_prices):
+        energy = label[row, int(limits[first + number])] + further[number, state]
+        label[row + 1, number] = energy + label[row + 1, number] + leakage
+
+
+@compiled
+def _least_carried(label: Floats, row: int, lanes: float, carried: Floats) -> Any:
     """Return the least joules that the label in `row` will pay of what it carries.
 
     Each choice of lanes multiplies by a factor from 1 / lanes to lanes; `lanes`: the most to come.
-    `shift`: from a column that carries to the same one at another price.
     """
     total = 0.0
     lanes = max(lanes, 1.0)
     for i in range(carried.shape[0]):
-        joules = label[row, int(carried[i, 0]) + shift]
+        joules = label[row, int(carried[i, 0])]
         if joules > 0.0:
             total += joules * max(carried[i, 1], 1.0 / lanes)
         else:
@@ -97,14 +126,17 @@ def _least_carried(label: Floats, row: int, lanes: float, carried: Floats, shift
 
 
 @compiled
-def _is_pruned(label: Floats, row: int, state: int, pruning: PruningArrays) -> Any:
-    """Tell whether no mapping with the label in `row`, at tile `state`, can meet the limits."""
+def _is_pruned(job: Ints, label: Floats, row: int, state: int, pruning: PruningArrays) -> Any:
+    """Tell whether no mapping with the label in `row`, at tile `state`, can meet the limits.
+
+    The row after `row` is scratch.
+    """
     remaining_energy, remaining_lanes, limits, seconds, terms, carried, _ = pruning
     energy = label[row, 0] + remaining_energy[state]
     if not energy < np.inf:
         return True
     if carried.shape[0] > 0:
-        energy += _least_carried(label, row, remaining_lanes[state], carried, 0)
+        energy += _least_carried(label, row, remaining_lanes[state], carried)
     if limits[0] == 0.0 and limits[2] == 0.0:
         return energy > limits[1]
     lanes = -label[row, int(limits[6])] * remaining_lanes[state]
@@ -123,7 +155,7 @@ def _is_pruned(label: Floats, row: int, state: int, pruning: PruningArrays) -> A
     if limits[0] == 1.0:
         return latency > limits[1]
     if limits[0] == 3.0:
-        return _is_covered(label, row, state, energy, latency, pruning)
+        return _is_covered(job, label, row, state, energy, latency, pruning)
     return energy * latency > limits[1]
 
 
@@ -202,7 +234,7 @@ def closure(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
     arguments; `out`, `origin` and `begin` get the labels, where they came from, and where each
     tile's begin.
     """
-    nd, first_state, count, _ = job
+    nd, first_state, count = job[0], job[1], job[2]
     span = stride * radix
     place = first_state % span  # counted along: a modulo per state would take most of the time
     for state in range(first_state, start.shape[0] - 1):
@@ -228,7 +260,7 @@ def closure(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
                 previous += 1
             origin[count, 1] = 0
             job[3] -= 1
-            if _is_pruned(out, count, state, pruning):
+            if _is_pruned(job, out, count, state, pruning):
                 continue
             earlier = begin[state]
             while earlier < count and not _dominates(out, earlier, out, count, nd):
@@ -272,7 +304,7 @@ def distribute(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
                     field = int(charges[row, 0])
                     out[count, field] += charges[row, 1 + source] * linear[choice, field]
                 job[3] -= 1
-                if _is_pruned(out, count, state, pruning):
+                if _is_pruned(job, out, count, state, pruning):
                     continue
                 origin[count, 0] = index
                 origin[count, 1] = choice
@@ -306,7 +338,7 @@ def charge(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
                 if capacity[2] > 0.0:
                     out[count, bits] = 0.0
             job[3] -= 1
-            if _is_pruned(out, count, state, pruning):
+            if _is_pruned(job, out, count, state, pruning):
                 continue
             origin[count, 0] = index
             origin[count, 1] = 0

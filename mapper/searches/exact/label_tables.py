@@ -9,7 +9,7 @@ cannot meet the limits with the least remaining cost are pruned.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, prod
 from typing import NamedTuple
 from zlib import crc32
@@ -201,13 +201,13 @@ class LabelEngine:
             return _paid(step, table, nd)
         if isinstance(step, LoopStep):
             pruning = bounds.before.pruning_arrays(bounds.limits)
-            return self._looped(self._axes_of(step.variables), table, nd, pruning, bounds.work)
+            return self._looped(self.axes_of(step.variables), table, nd, pruning, bounds.work)
         if isinstance(step, SingleLoopStep):
             pruning = bounds.before.pruning_arrays(bounds.limits)
             return self._looped_once(step, table, nd, pruning, bounds.work)
         labels, pruning = (table.start, table.label), bounds.after.pruning_arrays(bounds.limits)
         if isinstance(step, SpatialStep):
-            choices = self._choice_arrays(step)
+            choices = self.choice_arrays(step)
             return LabelTable(*kernels.distribute(labels, nd, choices, pruning, bounds.work))
         costs = self._charge(step).arrays
         return LabelTable(*kernels.charge(labels, nd, costs, pruning, bounds.work))
@@ -227,31 +227,31 @@ class LabelEngine:
         if not len(after.terms):
             return after
         if isinstance(step, LoopStep):
-            return after.before_loops(self._axes_of(step.variables))
+            return after.before_loops(self.axes_of(step.variables))
         if isinstance(step, SingleLoopStep):
-            looped = (after.before_loops(self._axes_of((v,))) for v in step.variables)
+            looped = (after.before_loops(self.axes_of((v,))) for v in step.variables)
             return least_latencies([after, *looped])
         if isinstance(step, PaymentStep):
             calls = (term for term in step.refunds if term.field != 0)
             refunds = [FieldAmount(term.field, self._most_amount(term)) for term in calls]
             return after.before_refunds(refunds)
         if isinstance(step, SpatialStep):
-            return after.before_choices(self._choice_arrays(step))
+            return after.before_choices(self.choice_arrays(step))
         return after.before_charge(*self._charge(step))
 
     def energy_before(self, step: ProgramStep, after: RemainingCost) -> RemainingCost:
         """Return lower bounds of energy and lanes below a step, from those above it."""
         if isinstance(step, LoopStep):
-            return self._before_loops(step, self._axes_of(step.variables), after)
+            return self._before_loops(step, self.axes_of(step.variables), after)
         if isinstance(step, SingleLoopStep):
-            looped = [self._before_loops(None, self._axes_of((v,)), after) for v in step.variables]
+            looped = [self._before_loops(None, self.axes_of((v,)), after) for v in step.variables]
             return least_remaining([after, *looped])
         if isinstance(step, PaymentStep):
             fields = [field for field, target in step.moves if target == 0]
             carried = after.carried.before_payment(fields)
             return RemainingCost(after.energy, after.lanes, after.latency, carried)
         if isinstance(step, SpatialStep):
-            choices = self._choice_arrays(step)
+            choices = self.choice_arrays(step)
             joules = choices.energy(self.fields.width)
             energy, lanes = kernels.undo_distribute(after.energy, after.lanes, choices, joules)
             carried = after.carried.before_choices(choices)
@@ -260,14 +260,14 @@ class LabelEngine:
         arrays, excludes_states = self._charge(step)
         energy = after.energy + arrays.amounts[0]
         if isinstance(step, ChargeStep) and len(after.carried.rows):
-            energy += self._least_carried(step, after.carried)
+            energy += self.least_carried(step, after.carried)
         lanes = after.lanes
         if excludes_states:  # lanes are 0 already where nothing above is reached
             open_states = arrays.amounts[0] < inf
             lanes = self._lanes_before(step, lanes, lambda: np.where(open_states, lanes, 0.0))
         return RemainingCost(energy, lanes, after.latency, after.carried)
 
-    def _least_carried(self, step: ChargeStep, carried: CarriedEnergy) -> Floats:
+    def least_carried(self, step: ChargeStep, carried: CarriedEnergy) -> Floats:
         """Return the least joules that the carried terms of a step will cost, shape (states,).
 
         A carried count is divided only by lanes over irrelevant variables, at most as many as there
@@ -332,7 +332,7 @@ class LabelEngine:
         """Apply a temporal loop over at most one variable; labels are compared in `nd` fields."""
         result = self._looped([], table, nd, pruning, work)
         for variable in step.variables:
-            looped = self._looped(self._axes_of((variable,)), table, nd, pruning, work)
+            looped = self._looped(self.axes_of((variable,)), table, nd, pruning, work)
             merged = kernels.union(
                 (result.start, result.label, result.origin),
                 (looped.start, looped.label, looped.origin),
@@ -383,7 +383,8 @@ class LabelEngine:
         equal = self._lane_bounds.setdefault(crc32(lanes.data), lanes)
         return equal if np.array_equal(equal, lanes) else lanes
 
-    def _axes_of(self, variables: tuple[str, ...]) -> list[LatticeAxis]:
+    def axes_of(self, variables: tuple[str, ...]) -> list[LatticeAxis]:
+        """Return the axes of the lattice of tiles along which some rank variables grow."""
         if variables not in self._axes:
             self._axes[variables] = self.lattice.axes_of(variables)
         return self._axes[variables]
@@ -422,6 +423,21 @@ class LabelEngine:
             self._charges[id(step)] = _ChargeOfStep(step, charge)
         return self._charges[id(step)].charge
 
+    def energy_of(self, step: ProgramStep) -> Floats:
+        """Return the joules that a charge or reservation adds to labels, shape (states,).
+
+        inf for tiles that it excludes. A label is the tuple of costs of a partial mapping.
+        """
+        charge = self._charge(step) if isinstance(step, ReserveStep) else self._energy_charge(step)
+        energy: Floats = charge.arrays.amounts[0]
+        return energy
+
+    def _energy_charge(self, step: ProgramStep) -> _Charge:
+        """Return the arrays of the energy alone of a charge step."""
+        assert isinstance(step, ChargeStep)
+        energies = tuple(term for term in step.terms if term.field == 0)
+        return self._tile_charge(replace(step, terms=energies))
+
     def _tile_charge(self, step: ChargeStep) -> _Charge:
         fields, amounts = self._summed([step.terms])
         if step.required:
@@ -450,12 +466,14 @@ class LabelEngine:
                 amounts[row] += term.factor * self.count(term.tensor, term.kind, term.lanes)
         return _FieldAmounts(fields, amounts)
 
-    def _choice_arrays(self, step: SpatialStep) -> ChoiceArrays:
+    def choice_arrays(self, step: SpatialStep) -> ChoiceArrays:
+        """Return the arrays of the choices of lanes of a spatial step, made once."""
         if id(step) not in self._choices:
-            self._choices[id(step)] = _ChoicesOfStep(step, self._computed_choices(step))
+            self._choices[id(step)] = _ChoicesOfStep(step, self.new_choices(step))
         return self._choices[id(step)].choices
 
-    def _computed_choices(self, step: SpatialStep) -> ChoiceArrays:
+    def new_choices(self, step: SpatialStep) -> ChoiceArrays:
+        """Return the arrays of the choices of lanes of a spatial step."""
         loops = step.loops
         lanes = np.array([float(prod(choice)) for choice in loops.choices])
         factors = field_factors(self.problem, self.fields, loops)

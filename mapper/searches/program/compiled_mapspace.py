@@ -12,20 +12,21 @@ from tilewright.mapper.searches.exact.label_fields import ONE_DESIGN, DesignFami
 from tilewright.mapper.searches.exact.label_metrics import LabelMetrics
 from tilewright.mapper.searches.exact.label_tables import LabelEngine, LabelTable, compute_energy
 from tilewright.mapper.searches.exact.metric_terms import leaks_of, seconds_of_first_moves
+from tilewright.mapper.searches.exact.remaining.energies_at_prices import EnergiesAtPrices
 from tilewright.mapper.searches.program.program import (
+    ProgramStep,
     TemplateCompiler,
     TemplateProgram,
     most_deferred,
 )
 from tilewright.mapper.searches.program.program_tree import (
     BoundedTree,
-    NodeEnergies,
     bounded_tree,
     least_energies,
     program_tree,
 )
 from tilewright.mapper.searches.shared.mapspace_programs import priced_programs
-from tilewright.mapper.searches.shared.priced_steps import ExtraJoules, with_extra_joules
+from tilewright.mapper.searches.shared.priced_steps import ExtraJoules, Prices, with_extra_joules
 from tilewright.mapper.templates.placement import Template
 
 
@@ -79,19 +80,27 @@ def compile_mapspace(
     compulsory = seconds_of_first_moves(space, programs.backing_holders)
     metrics = LabelMetrics(space.problem, prices.fields, leaks, compulsory, price)
     engine = LabelEngine(space.problem, prices.fields, family)
-    steps = prices.steps(programs.tree.steps)
-    dearer: list[list[NodeEnergies]] = []
+    tree = bounded_tree(programs.tree, engine, budget, prices.steps(programs.tree.steps))
+    if prices.further:
+        tree = _with_further(tree, engine, budget, prices, family)
+    return CompiledMapspace(engine, metrics, tree, programs.n_templates, family)
+
+
+def _with_further(
+    tree: BoundedTree, engine: LabelEngine, budget: Budget, prices: Prices, family: DesignFamily
+) -> BoundedTree:
+    """Return a tree with lower bounds of energy at the further prices of a family."""
+    dearer: list[tuple[ProgramStep, ...]] = []
     parts: list[tuple[int, ...]] = []  # each is a lower bound, and together they are nearly as good
     for number, rates in enumerate(prices.further):
         several = _parts(family.prices, number)
         if several:
             parts.append(tuple(sorted({base for part in several for base in parts[part]})))
             continue
-        dearer_steps = replace(prices, rates=rates, further=()).steps(programs.tree.steps)
         parts.append((len(dearer),))
-        dearer.append(least_energies(programs.tree, engine, budget, dearer_steps))
-    tree = bounded_tree(programs.tree, engine, budget, steps).with_further(dearer, parts)
-    return CompiledMapspace(engine, metrics, tree, programs.n_templates, family)
+        dearer.append(replace(prices, rates=rates, further=()).steps(tree.tree.steps))
+    at_prices = EnergiesAtPrices(engine, tree.steps, dearer)
+    return tree.with_further(least_energies(tree, at_prices, budget), parts)
 
 
 def _parts(prices: Sequence[ExtraJoules], number: int) -> list[int]:

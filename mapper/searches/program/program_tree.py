@@ -16,7 +16,12 @@ import numpy as np
 from tilewright.mapper.searches.budget import UNLIMITED, Budget
 from tilewright.mapper.searches.exact.kernels import Floats
 from tilewright.mapper.searches.exact.label_tables import LabelEngine
-from tilewright.mapper.searches.exact.remaining.remaining_cost import RemainingCost, least_remaining
+from tilewright.mapper.searches.exact.remaining.energies_at_prices import EnergiesAtPrices
+from tilewright.mapper.searches.exact.remaining.remaining_cost import (
+    RemainingCost,
+    least_of,
+    least_remaining,
+)
 from tilewright.mapper.searches.exact.remaining.remaining_latency import least_latencies
 from tilewright.mapper.searches.program.program import ProgramStep, TemplateProgram
 
@@ -109,7 +114,7 @@ class NodeBounds(NamedTuple):
 
 
 class NodeEnergies(NamedTuple):
-    """Least joules still to come below (`before`) and above (`after`) a step, by tile."""
+    """Least joules still to come below (`before`) and above (`after`) a step, (prices, states)."""
 
     before: Floats
     after: Floats
@@ -136,21 +141,19 @@ class BoundedTree:
         return self.bounds[node.continuation]
 
     def with_further(
-        self, dearer: Sequence[Sequence[NodeEnergies]], parts: Sequence[Sequence[int]]
+        self, dearer: Sequence[NodeEnergies], parts: Sequence[Sequence[int]]
     ) -> BoundedTree:
         """Return the same tree with lower bounds of energy at further prices of actions.
 
-        `dearer[i]`: bounds of each node at another price. `parts[j]`: which of these bound further
-        price j from below, as numbers i; the greatest of them counts.
+        `dearer`: bounds of each node at some of them. `parts[j]`: which of these bound further
+        price j from below, as numbers; the greatest of them counts.
         """
-        if not dearer:
-            return self
         bounds = tuple(
             NodeBounds(
-                _with_further(first.before, _AtPrices([each.before for each in others], parts)),
-                _with_further(first.after, _AtPrices([each.after for each in others], parts)),
+                _with_further(cost.before, _AtPrices(joules.before, parts)),
+                _with_further(cost.after, _AtPrices(joules.after, parts)),
             )
-            for first, *others in zip(self.bounds, *dearer, strict=True)
+            for cost, joules in zip(self.bounds, dearer, strict=True)
         )
         return replace(self, bounds=bounds)
 
@@ -189,44 +192,41 @@ def bounded_tree(
 
 
 def least_energies(
-    tree: ProgramTree, engine: LabelEngine, budget: Budget, steps: tuple[ProgramStep, ...]
+    bounded: BoundedTree, prices: EnergiesAtPrices, budget: Budget
 ) -> list[NodeEnergies]:
-    """Return the least joules still to come at each node, for other prices than the tree's.
+    """Return the least joules still to come at each node of a tree, at other prices than its own.
 
-    `steps`: of the tree at these prices. The arrays of the engine for these steps are dropped.
     Raises OutOfBudget when the budget ends.
     """
-    bounds: list[NodeBounds] = []
-    for node in tree.continuations if tree.root.children or tree.root.programs else ():
+    energies: list[NodeEnergies] = []
+    at_top = prices.at_top()
+    for number, bounds in enumerate(bounded.bounds):
         budget.check()
-        views = [bounds[child.continuation].before for child in node.children.values()]
-        if node.programs:
-            views.append(engine.remaining_at_top())
-        after = least_remaining(views)
-        step = None if node.step == ROOT else steps[node.step]
-        bounds.append(
-            NodeBounds(after if step is None else engine.energy_before(step, after), after)
-        )
-    engine.forget_steps()
-    return [NodeEnergies(node.before.energy, node.after.energy) for node in bounds]
+        node = bounded.tree.continuations[number]
+        views = [energies[child.continuation].before for child in node.children.values()]
+        after = before = least_of(views + [at_top] * bool(node.programs))
+        if node.step != ROOT:
+            before = prices.before(node.step, after, bounds.after.carried)
+        energies.append(NodeEnergies(before, after))
+    return energies
 
 
 class _AtPrices:
     """The bounds at all further prices, shape (prices, states), computed when first asked for.
 
-    `base`: bounds at some prices, shape (states,) each; `parts`: for each further price the numbers
-    of those of which the greatest counts. There is one for each node: it is cheap to make.
+    `base`: bounds at some prices, shape (prices, states); `parts`: for each further price the
+    numbers of those of which the greatest counts. There is one for each node: it is cheap to make.
     """
 
     __slots__ = ("_base", "_parts", "_rows")
 
-    def __init__(self, base: Sequence[Floats], parts: Sequence[Sequence[int]]) -> None:
+    def __init__(self, base: Floats, parts: Sequence[Sequence[int]]) -> None:
         self._base, self._parts = base, parts
         self._rows: Floats | None = None
 
     def __call__(self) -> Floats:
         if self._rows is None:
-            self._rows = np.empty((len(self._parts), len(self._base[0])))
+            self._rows = np.empty((len(self._parts), self._base.shape[1]))
             for row, several in zip(self._rows, self._parts, strict=True):
                 np.maximum.reduce([self._base[part] for part in several], out=row)
         return self._rows

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import inf
 
 import numpy as np
@@ -11,6 +12,7 @@ from fused_cases import two_memories, workload_of
 from numpy.typing import NDArray
 
 from tilewright.arch.flattening.flattening import flatten
+from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.fronts.label_sweep import LabelSweep
 from tilewright.mapper.fronts.mapspace_front import with_usage_choices
 from tilewright.mapper.fronts.pareto_points import undominated
@@ -18,11 +20,34 @@ from tilewright.mapper.mapspace.assemble import assemble
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.budget import UNLIMITED, Budget, OutOfBudget
 from tilewright.mapper.searches.exact.kernels import Floats
+from tilewright.mapper.searches.exact.label_fields import DesignFamily
 from tilewright.mapper.searches.mapping_scorer import MappingScorer
 from tilewright.mapper.searches.objective.targets import TracedMapping
 from tilewright.mapper.searches.program.compiled_mapspace import compile_mapspace
+from tilewright.mapper.searches.shared.priced_steps import with_extra_joules
 
 WORKLOAD = workload_of(("Y[m] = A[m, k] * B[k]",), {"m": 2, "k": 2})
+
+LANES = """\
+arch:
+  nodes:
+  - !Memory
+    name: DRAM
+    size: inf
+    tensors: {keep: All}
+    actions: [{name: read, energy: 40, throughput: 2}, {name: write, energy: 40, throughput: 2}]
+  - !Memory
+    name: BUF
+    size: 64
+    tensors: {keep: input, may_keep: All}
+    actions: [{name: read, energy: 2, throughput: 8}, {name: write, energy: 3, throughput: 8}]
+  - !Container
+    name: GRID
+    spatial: [{name: x, fanout: 4, may_reuse: All}]
+  - !Compute
+    name: MAC
+    actions: [{name: compute, energy: 0.5, throughput: 1}]
+"""
 
 
 class Everything:
@@ -93,6 +118,25 @@ def test_the_lower_bound_of_a_mapspace() -> None:
     assert (np.array(sweep.lower_bound) <= least * (1 + 1e-12)).all()
     assert sweep.lower_bound[0] < inf
     assert sweep.states == 4  # m and k have two tiles each
+
+
+def test_bounds_at_several_prices_are_those_of_each() -> None:
+    """Of a workload with carried counts, loops, lanes and limits, at three prices."""
+    work = workload_of(("Y[m] = A[m, k] * B[k]",), {"m": 4, "k": 6})
+    (flat,) = flatten(load_arch(LANES), work.scope(work.einsums[0]))
+    space = Mapspace(work.einsums[0], flat)
+    dearer = [{("DRAM", "read"): 5.0}, {("BUF", "write"): 3.0, ("BUF", "read"): 1.0}]
+    family = DesignFamily((*dearer, {**dearer[0], **dearer[1]}))
+    tree = compile_mapspace(space, family=family).tree
+    assert len(tree.bounds) > 20
+    for number, more in enumerate(dearer):
+        problem = with_extra_joules(space.problem, more)
+        alone = compile_mapspace(space.with_flat(replace(flat, components=problem.components)))
+        for one, other in zip(tree.bounds, alone.tree.bounds, strict=True):
+            for cost, expected in ((one.before, other.before), (one.after, other.after)):
+                assert cost.further is not None
+                assert np.allclose(cost.further()[number], expected.energy, rtol=1e-12)
+                assert (cost.further()[2] >= cost.further()[number]).all()
 
 
 def test_a_used_up_budget_ends_the_sweep() -> None:

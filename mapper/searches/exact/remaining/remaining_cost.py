@@ -5,7 +5,7 @@ They are the least energy, the most lanes and the least seconds (theory/lattice.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -79,9 +79,16 @@ def least_remaining(alternatives: list[RemainingCost]) -> RemainingCost:
     """
     if len(alternatives) == 1:
         return alternatives[0]
-    energy, lanes = alternatives[0].energy, alternatives[0].lanes
-    for each in alternatives[1:]:  # few: a stack of arrays takes longer
-        energy = np.minimum(energy, each.energy)
+    energy, lanes = least_of([each.energy for each in alternatives]), alternatives[0].lanes
+    for each in alternatives[1:]:
         lanes = lanes if each.lanes is lanes else np.maximum(lanes, each.lanes)
     latency = least_latencies([each.latency for each in alternatives])
     return RemainingCost(energy, lanes, latency, join_carried([a.carried for a in alternatives]))
+
+
+def least_of(alternatives: Sequence[Floats]) -> Floats:
+    """Return the least of several arrays of one shape, item by item; at least one array."""
+    least = alternatives[0]
+    for each in alternatives[1:]:  # few: a stack of arrays takes longer
+        least = np.minimum(least, each)
+    return least

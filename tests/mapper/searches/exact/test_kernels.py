@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from itertools import pairwise
+from itertools import chain, pairwise
 from math import inf
 
 import numpy as np
@@ -180,6 +180,47 @@ def test_limit_drops_what_cannot_meet_it(
     view = kernels.PruningArrays(np.array([5.0]), np.array([1.0]), bound, *NO_TIME)
     _, out, _ = kernels.charge((start, label), 2, nothing, view)
     assert out[:, 0].tolist() == kept
+
+
+@pytest.mark.random
+@pytest.mark.parametrize("seed", range(4))
+def test_labels_at_or_above_a_corner_go(seed: int) -> None:
+    """Columns: energy, bits, lanes, carried joules; energy, carried joules at two prices."""
+    rng = random.Random(seed)
+    labels = np.array([[float(rng.randrange(8)) for _ in range(8)] for _ in range(60)])
+    labels[:, 2] = -1.0
+    corners = sorted(
+        [float(rng.randrange(3, 9)), 1.0 + rng.randrange(2) / 2, float(rng.randrange(5)),
+         float(rng.randrange(3, 9)), float(rng.randrange(4, 11))]
+        for _ in range(7)
+    )  # fmt: skip
+    first = [3.0, inf, 0.0, 0.0, 5.0, 0.0, 2.0, inf, len(corners), 1, 3, 1, 4, 6]
+    rest, further, lanes, factors = 2.0, np.array([[1.0], [3.0]]), 4.0, (3.0, 0.125, 2.0)
+    least, greatest = max(factors[1], 1 / lanes), min(factors[2], lanes)
+
+    def is_above(label: Label, corner: list[float]) -> bool:
+        added = (rest, *further[:, 0].tolist())
+        carried = [label[column] for column in (3, 5, 7)]
+        energies = [
+            label[column] + more + joules * (least if joules > 0 else greatest)
+            for column, more, joules in zip((0, 4, 6), added, carried, strict=True)
+        ]
+        metrics = [energies[0], 5.0 / lanes, label[1], *energies[1:]]
+        return all(a >= b for a, b in zip(metrics, corner, strict=True))
+
+    view = kernels.PruningArrays(
+        np.array([rest]), np.array([lanes]), np.array([*first, *chain(*corners)]),
+        *NO_TIME[:2], np.array([factors]), further,
+    )  # fmt: skip
+    nothing = kernels.ChargeArrays(
+        np.zeros(0, np.int64), np.zeros((0, 1)), np.array([-1.0, inf, 0.0])
+    )
+    labels = labels[np.lexsort(labels.T[::-1])]
+    begin, out, _ = kernels.charge((np.array([0, 60], np.int64), labels), 8, nothing, view)
+    rows = [tuple(row) for row in labels.tolist()]
+    hopeful = [row for row in rows if not any(is_above(row, corner) for corner in corners)]
+    assert 0 < len(hopeful) < 60
+    assert unpacked(begin, out) == [pareto(hopeful, 8)]
 
 
 def test_least_above_and_deal_above_undo() -> None:
