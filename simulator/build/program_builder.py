@@ -13,7 +13,7 @@ from tilewright.simulator.check.field_types import (
     new_record,
 )
 from tilewright.simulator.check.validate import check_program
-from tilewright.simulator.compile.code.code_families import canonical_code
+from tilewright.simulator.compile.families.code_families import canonical_code
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.program.program import (
     ElementCode,

@@ -8,9 +8,9 @@ from typing import Final
 from tilewright.arch.memo import IdentityCache
 from tilewright.simulator.check.register_check import check_registers
 from tilewright.simulator.check.register_count import check_register_count
-from tilewright.simulator.compile.code.code_families import check_once
 from tilewright.simulator.compile.code.priorities import check_priorities
 from tilewright.simulator.compile.code.simd_modes import check_simd
+from tilewright.simulator.compile.families.code_families import check_once
 from tilewright.simulator.instructions.kind import ProfileContext, no_check
 from tilewright.simulator.instructions.router_changes import route_changes
 from tilewright.simulator.instructions.table import kind_of

@@ -22,7 +22,7 @@ from tilewright.simulator.check.task_check import (
     check_tasks,
     check_teardown_tasks,
 )
-from tilewright.simulator.compile.code.code_families import check_once
+from tilewright.simulator.compile.families.code_families import check_once
 from tilewright.simulator.descriptors.table import descriptor_kind
 from tilewright.simulator.instructions.kind import (
     Body,
@@ -85,18 +85,18 @@ def check_code(code: ElementCode, colors: frozenset[str]) -> None:
     `colors`: names of the program's colors. Raises ProgramError. Codes that have passed are
     remembered and not checked again.
     """
-    check = partial(_check_code, colors=colors)
-    _CODES.of(code, colors, partial(check_once, code, colors, check))
+    _CODES.of(code, colors, partial(_check_new_code, code, colors))
+
+
+def _check_new_code(code: ElementCode, colors: frozenset[str]) -> None:
+    check_once(code, "program", partial(_check_code, colors=colors))
+    _check_queue_colors(code, colors)  # each code of a family has its own
 
 
 def _check_code(code: ElementCode, colors: frozenset[str]) -> None:
     _check_names(code)
     _check_buffers(code)
-    for queue in (*code.input_queues, *code.output_queues):
-        with ErrorSubject(queue):
-            if queue.color not in colors:
-                place = f"code {code.name}, queue {queue.id}:"
-                raise unknown_name(place, "color", queue.color, colors)
+    _check_queue_colors(code, colors)
     for dsd in code.dsds:
         descriptor_kind(dsd).check(dsd, code, f"code {code.name}, DSD {dsd.name}")
     check_tasks(code)
@@ -109,6 +109,14 @@ def _check_code(code: ElementCode, colors: frozenset[str]) -> None:
     check_empty_handlers(code)
     _check_instructions_with_colors(code, colors)
     check_one_queue_per_color(code)
+
+
+def _check_queue_colors(code: ElementCode, colors: frozenset[str]) -> None:
+    for queue in (*code.input_queues, *code.output_queues):
+        with ErrorSubject(queue):
+            if queue.color not in colors:
+                place = f"code {code.name}, queue {queue.id}:"
+                raise unknown_name(place, "color", queue.color, colors)
 
 
 def _check_names(code: ElementCode) -> None:

@@ -16,8 +16,8 @@ import numpy as np
 
 from tilewright.arch.memo import IdentityCache
 from tilewright.simulator.compile import columns as at
-from tilewright.simulator.compile.code.code_families import constant_answer, family_answer
 from tilewright.simulator.compile.fabric.network import ROUTER, FifoNetwork
+from tilewright.simulator.compile.families.code_families import constant_answer, family_answer
 from tilewright.simulator.fast.no_certificate import Ints, NotCovered
 from tilewright.simulator.instructions.control_flow import (
     Add,
@@ -186,7 +186,7 @@ def _check_simd(code: ElementCode) -> None:
         return
     held = simd.intersection(load.dsd for load in all_loads(code))
     if held:
-        raise NotCovered(f"a register that holds {min(held)}, with a SIMD mode")
+        raise NotCovered("a register that holds a queue with a SIMD mode")
     for task, op in all_operations(code):
         resolved = resolve(code, task.name, op)
         if not resolved.is_packed and simd.intersection(_descriptors(resolved)):

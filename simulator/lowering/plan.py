@@ -16,7 +16,7 @@ from tilewright.mapper.grid.space_time import SpaceTime
 from tilewright.mapper.mapping.mapping import Mapping
 from tilewright.simulator.build.code_builder import CodeBuilder
 from tilewright.simulator.build.program_builder import ProgramBuilder
-from tilewright.simulator.compile.code.code_families import canonical_code
+from tilewright.simulator.compile.families.code_families import canonical_code
 from tilewright.simulator.lowering.addresses import (
     NOTHING_KEPT,
     Addresses,

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from tilewright.arch.memo import IdentityCache
 from tilewright.simulator.compile.code.code_encoder import CodeEncoder, next_layout_number
-from tilewright.simulator.compile.code.code_families import AnswerFiller, family_answer
-from tilewright.simulator.compile.code.traced_numbers import FamilyConditions, Formulas, Ints
+from tilewright.simulator.compile.families.code_families import AnswerFiller, family_answer
+from tilewright.simulator.compile.families.traced_numbers import FamilyConditions, Formulas, Ints
 from tilewright.simulator.compile.store_header import store_header
 from tilewright.simulator.compile.table_blocks import (
     WIDTHS,
@@ -73,7 +73,9 @@ def _compiled(code: ElementCode, target: CompileTarget) -> CodeBlock:
         layout, rows = compiled_rows(code, target)
         return lambda guide: _BlockFiller(layout, target, rows, guide).block
 
-    return family_answer(code, ("tables", target.key), plain, traced)
+    # codes with a family change no router and bind no queue: colors are not in their tables
+    block = family_answer(code, ("tables", target.number), plain, traced)
+    return block if block.target is target else replace(block, target=target)
 
 
 class _BlockFiller:
@@ -93,12 +95,15 @@ class _BlockFiller:
         slots: the numbers of the code in which members of the family differ.
         """
         alone = cache(partial(compiled_rows, code, self._target))
+        learnt = self._layout
+        names = {old.name: b.name for old, b in zip(learnt.code.buffers, code.buffers, strict=True)}
         layout = replace(
-            self._layout,
+            learnt,
             code=code,
             number=next_layout_number(),
             operations=_DeferredSequence(self._sizes[0], lambda: alone()[0].operations),
             sources=_DeferredSequence(self._sizes[2], lambda: alone()[0].sources),
+            buffers=tuple((row, names[buffer]) for row, buffer in learnt.buffers),
         )
         return CodeBlock(layout, self._target, self._sizes, partial(self._tables, slots))
 

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from tilewright.simulator.compile import columns as at
-from tilewright.simulator.compile.code.traced_numbers import TracedNumber, value_of
+from tilewright.simulator.compile.families.traced_numbers import TracedNumber, value_of
 from tilewright.simulator.compile.store import place_codes
 from tilewright.simulator.compile.store_header import store_header
 from tilewright.simulator.compile.store_layout import StoreLayout, StoreTable

@@ -1,7 +1,7 @@
 """The scripts of codes: each code is walked once, a family of codes twice or so.
 
-Codes of a family differ in numbers only. A walk with traced numbers gives formulas for the tables
-of all members (engines.md §9).
+Codes of a family differ in names and numbers only. A walk with traced numbers gives formulas for
+the tables of all members (engines.md §9).
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from functools import partial
 from typing import Final
 
 from tilewright.arch.memo import IdentityCache
-from tilewright.simulator.compile.code.code_families import (
+from tilewright.simulator.compile.code.code_tables import block_of, compiled_rows
+from tilewright.simulator.compile.families.code_families import (
     AnswerFiller,
     constant_answer,
     family_answer,
 )
-from tilewright.simulator.compile.code.code_tables import block_of, compiled_rows
-from tilewright.simulator.compile.code.traced_numbers import FamilyConditions, Formulas, Ints
+from tilewright.simulator.compile.families.traced_numbers import FamilyConditions, Formulas, Ints
 from tilewright.simulator.compile.table_blocks import CodeBlock, CodeLayout, CompileTarget
 from tilewright.simulator.fast.no_certificate import NotCovered, TooManySteps
 from tilewright.simulator.fast.walk.plain_code import CodeWords, code_of_block, code_of_rows
@@ -93,7 +93,7 @@ def _script_or_reason(placed: PlacedCode, steps: int) -> Script | str:
             return constant_answer(missing.reason)
         return lambda guide: _ScriptFormulas(walk, guide, block.target, steps).script
 
-    return family_answer(block.layout.code, ("script", block.target.key, steps), plain, traced)
+    return family_answer(block.layout.code, ("script", block.target.number, steps), plain, traced)
 
 
 def _walk(code: PlacedCode, steps: int) -> MainThreadWalk:

@@ -19,7 +19,7 @@ from tilewright.mapper.grid.space_time import HeldTensor, SpaceTime
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.build.code_builder import CodeBuilder
 from tilewright.simulator.check.validate import check_program
-from tilewright.simulator.compile.code.code_families import canonical_code
+from tilewright.simulator.compile.families.code_families import canonical_code
 from tilewright.simulator.lowering.addresses import LeftTensors, Taken, words_of
 from tilewright.simulator.lowering.element_program import write_turn
 from tilewright.simulator.lowering.pipelines.joined_code import CodePart, joined_code

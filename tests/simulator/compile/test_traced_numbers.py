@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tilewright.simulator.compile.code.traced_numbers import Formulas, NumberTrace
+from tilewright.simulator.compile.families.traced_numbers import Formulas, NumberTrace
 
 
 def branching(a: Any, b: Any) -> list[Any]:

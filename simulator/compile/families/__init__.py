@@ -1,0 +1,1 @@
+"""Codes that differ in names and numbers only, solved once for all."""
