@@ -162,8 +162,8 @@ def check_once(code: ElementCode, question: Hashable, check: Callable[[ElementCo
     """Run a check of a code, unless formulas say that a code of its family passes it.
 
     A family is all codes that are equal but for names and numbers (engines.md §9). The types of
-    the code's fields are checked before. question: names the check. check: raises ProgramError, which is
-    passed on.
+    the code's fields are checked before. question: names the check. check: raises ProgramError,
+    which is passed on.
     """
 
     def plain() -> None:
