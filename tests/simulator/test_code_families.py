@@ -17,8 +17,8 @@ from machine_programs import random_case
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.check import resources, validate
 from tilewright.simulator.check.field_types import check_fields
-from tilewright.simulator.compile.code import code_families as families
 from tilewright.simulator.compile.code.code_tables import CodeBlock, block_of, compiled_rows
+from tilewright.simulator.compile.families import code_families as families
 from tilewright.simulator.compile.families.code_families import canonical_code
 from tilewright.simulator.compile.families.family_parts import Renumbering, split_code
 from tilewright.simulator.compile.table_blocks import (
