@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, cast
@@ -228,6 +229,8 @@ def _costs(resolver: Resolver, spec: ComponentSpec) -> dict[str, Any]:
 
 def _latency(resolver: Resolver, text: str, actions: tuple[ActionCosts, ...]) -> LatencyRule:
     where = resolver.where("total_latency")
+    if any(math.isnan(number) for costs in actions for number in (costs.throughput, costs.latency)):
+        return WaitingLatency(resolver.node.name, where)  # one of them needs the Einsum
     try:
         return compile_latency(text, actions, resolver.names, where)
     except UnknownNameError:

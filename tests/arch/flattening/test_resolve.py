@@ -55,6 +55,18 @@ def test_without_an_einsum_what_needs_one_stays_open(small: str, matmul: Scope) 
     assert (solid.unresolved, solid.total_area) == ((), 3)
 
 
+def test_a_time_waits_for_a_throughput_that_needs_an_einsum(change: Change, matmul: Scope) -> None:
+    text = change("energy: 0.5, throughput: 1", "energy: 0.5, throughput: 2 * len(Outputs)")
+    flat = flatten(load_arch(text))[0]
+    assert "MAC.actions[0].throughput" in flat.unresolved
+    assert flat.compute.latency is not None
+    with pytest.raises(SpecError, match="the latency of MAC depends on the Einsum"):
+        flat.compute.latency({"compute": 1})
+    latency = flatten(load_arch(text), matmul)[0].compute.latency
+    assert latency is not None
+    assert latency({"compute": 1}) == 0.5
+
+
 def test_kept_names_outside_of_tensors(change: Change, matmul: Scope) -> None:
     text = change("size: 1024", "size: 8 * len(DRAM.tensors) + len(Above)")
     flat = flatten(load_arch(text), matmul, {"DRAM": frozenset("AB")})[0]
