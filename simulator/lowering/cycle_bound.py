@@ -164,9 +164,14 @@ def _overlapped_work(
         result.add(run, after - step)
         if step >= steps - 1:
             last.pass_cycles(run.total - cycles.profile.task_end_cycles)
+    turns = steps - bool(read.shifted)
     for name in tasks:
-        if name.startswith((JOIN, "send") if sends else JOIN):
-            result.add(cycles.of_task(tasks[name]), steps - bool(read.shifted))
+        if sends and name.startswith("send"):
+            result.add(cycles.of_task(tasks[name]), turns)
+        elif name.startswith(JOIN):  # before the run for its tile, not behind the last one
+            join = cycles.of_task(tasks[name])
+            result.total += turns * join.total
+            result.slot += turns * join.slot
     if sends:
         words = read.words(read.output) * (max(1, len(role.receives)) + role.stores + role.passed)
         last.pass_cycles(float(words))
