@@ -98,11 +98,13 @@ PARTS: list[Part] = [
         (
             "agreement/test_grid_executed.py",
             "agreement/test_grid_values.py",
+            "agreement/test_integer_sums.py",
             "agreement/test_long_tiles.py",
             "agreement/test_nested_loops.py",
             "agreement/test_paired_values.py",
             "agreement/test_pipelines.py",
             "agreement/test_reduction_schemes.py",
+            "agreement/test_rules_on_grids.py",
             "agreement/test_shifted_mappings.py",
             "agreement/test_shifted_columns.py",
             "agreement/test_transposed_programs.py",

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from explore import at_night
 from grid_mappings import HARDWARE, random_mapping, typed_workload
 
 from tilewright.arch.flattening.flat import FlatArch
@@ -44,9 +45,10 @@ def on_grid(form: str, dtype: str, columns: int, rows: int) -> tuple[FlatArch, E
     return grid_path(arch, workload, workload.einsums[0]), workload.einsums[0]
 
 
-def test_random_mappings_add_up_and_no_bound_is_above_the_cycles() -> None:
+@pytest.mark.parametrize("part", [0, *at_night(1, 2, 3)])
+def test_random_mappings_add_up_and_no_bound_is_above_the_cycles(part: int) -> None:
     executed, ratios = Counter[str](), []
-    for seed in range(500):
+    for seed in range(150 * part, 150 * (part + 1)):
         rng = random.Random(seed)
         form, dtype = rng.choice(SUMS), rng.choice(("i32", "i32", "i16"))
         flat, einsum = on_grid(form, dtype, *rng.choice(((4, 4), (6, 2), (8, 1))))
@@ -62,9 +64,9 @@ def test_random_mappings_add_up_and_no_bound_is_above_the_cycles() -> None:
         executed[dtype] += 1
         assert 0 < run.lower_bound_cycles <= run.cycles, (seed, form)
         ratios.append(run.lower_bound_cycles / run.cycles)
-    assert executed["i32"] >= 30
-    assert executed["i16"] >= 3
-    assert executed["sent behind the work"] >= 3
+    assert executed["i32"] >= 9
+    assert executed["i16"] >= 1
+    assert executed["sent behind the work"] >= 1
     assert np.median(ratios) >= 0.85
 
 

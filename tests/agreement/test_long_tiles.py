@@ -76,10 +76,10 @@ def test_tiles_of_several_words_wait_in_the_queue(buffers: int) -> None:
     assert found[1] >= 0.95 * found[2]
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2, *at_night(*range(3, 60))])
+@pytest.mark.parametrize("seed", [0, 1, 2, *at_night(*range(3, 150))])
 def test_no_bound_is_above_the_cycles(seed: int) -> None:
     rng, run = random.Random(seed), 0
-    for _ in range(12):
+    for _ in range(5):
         einsum = rng.choice(list(EINSUMS))
         sizes = {name: rng.choice(SIZES) for name in EINSUMS[einsum]}
         quick = mapspace(einsum, sizes, rng.choice(GRIDS), MACHINES[seed % 3])
@@ -90,4 +90,4 @@ def test_no_bound_is_above_the_cycles(seed: int) -> None:
             if found is not None:
                 assert found[0] <= found[2] >= found[1], (einsum, sizes, choice, found)
                 run += 1
-    assert run >= 4
+    assert run >= 1

@@ -30,13 +30,13 @@ def elements_of_proof(program: Program, profile: Profile) -> int:
     return elements
 
 
-@pytest.mark.parametrize("part", [0, *at_night(*range(1, 41))])
+@pytest.mark.parametrize("part", [0, *at_night(*range(1, 110))])
 def test_drawn_programs(part: int) -> None:
-    seeds = range(40 * part, 40 * (part + 1))
+    seeds = range(15 * part, 15 * (part + 1))
     programs = {seed: piece_program(seed) for seed in seeds}
     elements = [elements_of_proof(program, profile_of(s)) for s, program in programs.items()]
     sizes = [program.placement.size for program in programs.values()]
-    assert sum(0 < few < size for few, size in zip(elements, sizes, strict=True)) >= 8
+    assert sum(0 < few < size for few, size in zip(elements, sizes, strict=True)) >= 2
 
 
 @pytest.mark.parametrize("bits", [16, 32])

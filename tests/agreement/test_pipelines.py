@@ -27,10 +27,10 @@ def both(case: PipelineCase, machine: str = MACHINES[0]) -> tuple[Execution, Exe
     return pipeline, execute(case.arch, case.workload, case.in_sequence(), settings=settings)
 
 
-@pytest.mark.parametrize("part", [0, *at_night(1, 2, 3)])
+@pytest.mark.parametrize("part", [0, *at_night(*range(1, 10))])
 def test_random_pipelines_compute_what_the_einsums_one_after_the_other_do(part: int) -> None:
     turns, shares = Counter[int](), []
-    for seed in range(24 * part, 24 * (part + 1)):
+    for seed in range(10 * part, 10 * (part + 1)):
         pipeline, sequence = both(random_pipeline(seed), MACHINES[seed % 2])
         (run,) = pipeline.pipelines
         turns[run.plan.turns] += 1
@@ -42,7 +42,7 @@ def test_random_pipelines_compute_what_the_einsums_one_after_the_other_do(part: 
         moved = {key: n for key, n in sequence.counts.items() if "/Host/" in key}
         assert sum(moved.values()) == sum(n for key, n in run.counts.items() if "/Host/" in key)
         shares.append(run.cycles / sequence.cycles)
-    assert min(turns[1], turns[2] + turns[3]) >= 4
+    assert min(turns[1], turns[2] + turns[3]) >= 2
     assert median(shares) < 1  # fewer cycles in the middle, not in all
 
 

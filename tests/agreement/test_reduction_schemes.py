@@ -40,11 +40,12 @@ MOST_FAMILIES = 2
 
 
 @pytest.mark.parametrize("form", SUMS)
-@pytest.mark.parametrize("seed", [0, 2, *at_night(1, *range(3, 12))])
+@pytest.mark.parametrize("seed", [0, *at_night(*range(1, 12))])
 def test_all_schemes_on_drawn_grids(form: str, seed: int) -> None:
-    """Groups of two sides before others; streams and tiles that stay; a machine by the seed."""
+    """Groups of two sides before others; streams and tiles that stay; each on some machine."""
     rng, einsum = random.Random(f"{form} {seed}"), einsum_workload(form).einsums[0]
-    settings, orders = ExecutionSettings(machine=MACHINES[seed % 3]), Counter[str]()
+    machine = MACHINES[(seed + SUMS.index(form)) % 3]
+    settings, orders = ExecutionSettings(machine=machine), Counter[str]()
     for grid, stays in product(rng.sample(GRIDS, 2) if seed else GRIDS[:2], (False, True)):
         flat = grid_arch(form, 32, *grid)
         staying = frozenset({"Z"}) if stays else frozenset()
@@ -73,12 +74,14 @@ def test_all_schemes_on_drawn_grids(form: str, seed: int) -> None:
 
 @pytest.mark.parametrize("form", [form for form in SUMS if form != "sum of all"])
 @pytest.mark.parametrize("machine", MACHINES)
-def test_rings_of_all_sizes(form: str, machine: str) -> None:
+@pytest.mark.parametrize("third", [0, *at_night(1, 2)])
+def test_rings_of_all_sizes(form: str, machine: str, third: int) -> None:
     """Rows, columns, and groups of two sides; one value has no chunk for each element."""
     einsum, executed = einsum_workload(form).einsums[0], 0
-    for grid in ((2, 1), (1, 3), (4, 1), (3, 2), (2, 4), (6, 2)):
+    first = (SUMS.index(form) + MACHINES.index(machine) + third) % 3  # each form has all sizes
+    for grid in ((2, 1), (1, 3), (4, 1), (3, 2), (2, 4), (6, 2))[first::3]:
         executed += checked_rings(grid_arch(form, 32, *grid), einsum, machine)
-    assert executed >= 4
+    assert executed >= 1
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2, *at_night(*range(3, 30))])

@@ -40,7 +40,7 @@ def names_a_resource(error: InfeasibleMapping) -> None:
 
 def test_random_mappings_run_and_no_bound_is_above_the_cycles() -> None:
     executed = Counter[str]()
-    for seed in range(160):
+    for seed in range(80):
         try:
             form, read = random_space_time(seed, forms=REPEATED)
         except InfeasibleMapping:
@@ -53,7 +53,7 @@ def test_random_mappings_run_and_no_bound_is_above_the_cycles() -> None:
         executed[form] += 1
         assert 0 < run.lower_bound_cycles <= run.cycles, (seed, form)
         assert any(name.endswith("read") and ".2/" in name for name in run.counts)
-    assert executed.total() >= 60
+    assert executed.total() >= 30
     assert len(executed) == len(REPEATED)
 
 

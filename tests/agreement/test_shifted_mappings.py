@@ -61,15 +61,14 @@ def grid_and_einsum(
 GRIDS = ((2, 2), (4, 4), (3, 3), (4, 1), (1, 3), (6, 2), (4, 3), (2, 4))
 
 
-@pytest.mark.parametrize("part", [0, *at_night(1, 2, 3)])
+@pytest.mark.parametrize("part", [0, *at_night(*range(1, 7))])
 def test_families_of_every_form_run_between_their_bounds(part: int) -> None:
     """Families of rings on grids of several sizes: even ones, odd ones, lines."""
     executed, bounds = Counter[str](), list[float]()
     for number, form in enumerate(SUMS):
-        for place in (number + part, number + part + 3):
-            for ratio in ratios_of_families(form, place):
-                executed[form] += 1
-                bounds.append(ratio)
+        for ratio in ratios_of_families(form, number + part):
+            executed[form] += 1
+            bounds.append(ratio)
     assert len(executed) >= 8
     assert median(bounds) > 0.85
 
@@ -98,11 +97,11 @@ def ratios_of_families(form: str, place: int) -> Iterator[float]:
         yield run.lower_bound_cycles / run.cycles
 
 
-@pytest.mark.parametrize("part", [0, *at_night(1, 2, 3)])
+@pytest.mark.parametrize("part", [0, *at_night(*range(1, 10))])
 def test_random_shifts_run_or_say_why_not(part: int) -> None:
     """Loops, rings and residences at random: most are refused with a reason, all others run."""
     executed, reasons = 0, Counter[str]()
-    for seed in range(250 * part, 250 * (part + 1)):
+    for seed in range(100 * part, 100 * (part + 1)):
         try:
             read = random_shift(seed)
             run = execute_einsum(read, ExecutionSettings(machine=MACHINES[seed % 2]))
@@ -111,7 +110,7 @@ def test_random_shifts_run_or_say_why_not(part: int) -> None:
             continue
         executed += bool(read.shifted)
         assert run.lower_bound_cycles <= run.cycles, seed
-    assert executed >= 6
+    assert executed >= 2
     assert len(reasons) >= 5
 
 

@@ -8,23 +8,19 @@ import sys
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from design_files import run, small_wafer_study
 
-from tilewright.dse.command.cli import cli
 from tilewright.dse.run import replay_design as replay_module
 
 SMALL = ["--set", "SCALE=64", "--set", "TOKENS=2", "--trials", "4", "--workers", "1"]
 
 
-def run(*arguments):
-    return CliRunner().invoke(cli, [str(argument) for argument in arguments])
-
-
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("finished") / "run"
-    assert run("study", "run", "wafer_matvec", *SMALL, "--out", folder).exit_code in (0, 3)
-    return folder
+    folder = tmp_path_factory.mktemp("finished")
+    study = small_wafer_study(folder)
+    assert run("study", "run", study, *SMALL, "--out", folder / "run").exit_code in (0, 3)
+    return folder / "run"
 
 
 @pytest.fixture
@@ -109,8 +105,8 @@ def test_a_limit_of_the_size_of_files_ends_as_a_full_disk_does(tmp_path):
         "from tilewright.dse.command.cli import main; main()"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program, "study", "run", "wafer_matvec", *SMALL, "--out",
-         str(tmp_path / "run")],
+        [sys.executable, "-c", program, "study", "run",
+         str(small_wafer_study(tmp_path)), *SMALL, "--out", str(tmp_path / "run")],
         capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert done.returncode == 4, done.stderr

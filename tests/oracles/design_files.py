@@ -5,6 +5,7 @@ from __future__ import annotations
 from click.testing import CliRunner
 
 from tilewright.dse.command.cli import cli
+from tilewright.dse.command.shipped import studies_folder
 from tilewright.dse.run.runner import Execution, start_study
 from tilewright.dse.study.study_loading import load_study
 
@@ -92,6 +93,20 @@ SPLIT = {
     "  - !Temporal {rank_variable: m, tile_shape: 1}\n"
     "  - !Compute {einsum: Z, component: MAC}\n",
 }
+
+
+def small_wafer_study(folder):
+    """Write the shipped study of a grid of elements, its grids at most 4 x 4; return the file."""
+    text = (studies_folder() / "wafer_matvec" / "study.yaml").read_text(encoding="utf-8")
+    for axis in "XY":
+        for shipped, small in (("{pow2: [2, 32]}", "{pow2: [2, 4]}"), ("16\n", "4\n")):
+            assert f"arch.variables.Grid{axis}: {shipped}" in text
+            text = text.replace(
+                f"arch.variables.Grid{axis}: {shipped}", f"arch.variables.Grid{axis}: {small}"
+            )
+    path = folder / "wafer_small.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
 
 
 def run(*arguments):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 
-from design_files import run
+from design_files import run, small_wafer_study
 
 
 def test_the_shipped_grid_study_in_small(tmp_path, monkeypatch):
     """`simulate` gives the metrics of a trial again."""
     monkeypatch.chdir(tmp_path)
     small = ["--trials", "4", "--set", "SCALE=64", "--set", "TOKENS=2", "--set", "search.batch=2"]
-    done = run("study", "run", "wafer_matvec", *small, "--workers", "1", "--out", "1")
+    done = run("study", "run", small_wafer_study(tmp_path), *small, "--workers", "1", "--out", "1")
     assert done.exit_code == 0, done.output
     assert b'"status": "error"' not in (tmp_path / "1" / "trials.jsonl").read_bytes()
     best = json.loads((tmp_path / "1" / "front.json").read_text())["front"][0]

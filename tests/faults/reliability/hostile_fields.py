@@ -61,18 +61,42 @@ class Target:
 
 
 @dataclass(frozen=True)
-class Case:
-    """One changed file: the field, what stands there now, the file with a mark, the command."""
+class Place:
+    """A value in the data of a file, or its key."""
 
-    field: str
+    data: object
+    path: DocPath
+    is_key: bool = False
+
+    @property
+    def field(self) -> str:
+        """The place in words."""
+        return f"{'key ' if self.is_key else ''}{'.'.join(map(str, self.path))}"
+
+    def text(self, value: str) -> str:
+        """Return the file with a YAML text in this place."""
+        whole = dump_yaml(_with(self.data, self.path, _MARK, self.is_key))
+        assert whole.count(_MARK) == 1, self.field
+        return whole.replace(_MARK, value)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One changed file: the place, what stands there now, the command."""
+
+    place: Place
     value: str
-    marked: str
     command: tuple[str, ...]
+
+    @property
+    def field(self) -> str:
+        """The place in words."""
+        return self.place.field
 
     @property
     def text(self) -> str:
         """The file."""
-        return self.marked.replace(_MARK, self.value)
+        return self.place.text(self.value)
 
     def __str__(self) -> str:
         shown = self.value if len(self.value) < 60 else f"{self.value[:57]}..."
@@ -83,17 +107,12 @@ def cases(target: Target) -> Iterator[Case]:
     """Yield each value in the place of each value of the file, each key in that of each key."""
     data = load_document(f"{target.kind}.yaml", text=target.text).data
     for path in _paths(data):
-        field = ".".join(map(str, path))
-        whole = dump_yaml(_with(data, path, _MARK))
-        assert whole.count(_MARK) == 1, field
-        for value in VALUES:
-            for command in target.commands:
-                yield Case(field, value, whole, command)
+        places = [(Place(data, path), VALUES)]
         if isinstance(path[-1], str):
-            whole = dump_yaml(_with(data, path, _MARK, is_key=True))
-            for key in KEYS:
-                for command in target.commands:
-                    yield Case(f"key {field}", key, whole, command)
+            places.append((Place(data, path, is_key=True), KEYS))
+        for place, texts in places:
+            for text in texts:
+                yield from (Case(place, text, command) for command in target.commands)
 
 
 def _paths(data: object, path: DocPath = ()) -> Iterator[DocPath]:

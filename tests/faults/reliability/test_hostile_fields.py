@@ -53,7 +53,7 @@ def broken(*_):
 
 command_validate._check = broken
 case = next(hostile_fields.cases(hostile_fields.targets()["table"]))
-case = hostile_fields.Case(case.field, "1", case.marked, ("validate", "arch.yaml", "--json"))
+case = hostile_fields.Case(case.place, "1", ("validate", "arch.yaml", "--json"))
 (found,) = hostile_fields.try_all([case], "table")
 print(found[1])
 """

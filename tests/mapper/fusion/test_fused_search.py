@@ -15,6 +15,7 @@ from tilewright.mapper.searches.budget import Budget, OutOfBudget, resident_byte
 from tilewright.mapper.searches.result import Progress, SearchResult
 
 CHAIN = chain(4, (2, 4, 2, 4))
+SHORT = chain(3, (2, 4, 2))
 
 
 @cache
@@ -71,8 +72,8 @@ def test_memory_counts_what_is_needed_next() -> None:
 
 def test_a_front_in_no_time_says_that_it_is_not_whole() -> None:
     arch, asked = two_memories(72), ("energy", "latency")
-    whole = search(arch, CHAIN, front=asked)
-    hasty = search(arch, CHAIN, front=asked, budget=0.0)
+    whole = search(arch, SHORT, front=asked)
+    hasty = search(arch, SHORT, front=asked, budget=0.0)
     assert whole.front_proof is not None
     assert hasty.front_proof is not None
     assert whole.front_proof.whole
@@ -88,7 +89,7 @@ def test_a_front_in_no_time_says_that_it_is_not_whole() -> None:
 
 def test_progress_closes_in_on_the_optimum() -> None:
     seen: list[Progress] = []
-    result = search(two_memories(72), CHAIN, progress=seen.append)
+    result = search(two_memories(72), SHORT, progress=seen.append)
     assert seen
     values = [one.value for one in seen]
     bounds = [one.lower_bound for one in seen]

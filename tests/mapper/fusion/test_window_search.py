@@ -37,7 +37,7 @@ def block(seed: int) -> tuple[Workload, int]:
     return workload_of(BLOCK, bounds), rng.choice((14, 20, 28, 40))
 
 
-@pytest.mark.parametrize("seed", [14, *at_night(*range(20, 60))])
+@pytest.mark.parametrize("seed", [3, *at_night(14, *range(20, 60))])
 def test_bounds_of_windows_lose_no_mapping(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     workload, bits = block(seed)
     problem = plan(bits, workload).problem
@@ -61,7 +61,7 @@ def test_bounds_of_windows_lose_no_mapping(seed: int, monkeypatch: pytest.Monkey
     assert split.lower_bound == pytest.approx(whole.lower_bound, rel=1e-9)
     assert split.label.energy == pytest.approx(whole.lower_bound, rel=1e-9)
     assert max(risen, default=0.0) <= whole.lower_bound * (1 + 1e-9)
-    if seed == 14:  # of some, the first mapping costs what windows cost at least
+    if seed in (3, 14):  # of some, the first mapping costs what windows cost at least
         assert risen[-1] > risen[0]
 
 

@@ -39,7 +39,7 @@ def machines(seed: int) -> list[Machine]:
     flat = flatten(arch, workload.scope("Z"))[0]
     space = GridMapspace(grid_of(flat), workload.einsums[0])
     result = []
-    for family in rng.sample(list(space.families()), 30):
+    for family in rng.sample(list(space.families()), 10):
         mapping = space.mapping_of(next(iter(space.members(family))))
         try:
             program = program_of(plan_of(space_time(flat, space.einsum, mapping)))
@@ -51,7 +51,7 @@ def machines(seed: int) -> list[Machine]:
 
 def test_a_walk_with_repeated_maps_is_the_walk_turn_by_turn() -> None:
     repeated = 0
-    for machine in [machine for seed in range(3) for machine in machines(seed)]:
+    for machine in [machine for seed in range(2) for machine in machines(seed)]:
         for block in machine.compiled.tables.blocks:
             code = code_of_block(block)
             walker, slow = (ScriptWalker(code, block.layout, MOST_INSTRUCTIONS) for _ in range(2))
@@ -64,4 +64,4 @@ def test_a_walk_with_repeated_maps_is_the_walk_turn_by_turn() -> None:
             assert walker.steps == slow.steps
             assert walker.walked is not None
             repeated += slow.passed > 0 and bool(walker.walked.known)
-    assert repeated > 20
+    assert repeated > 5

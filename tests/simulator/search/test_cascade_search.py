@@ -140,7 +140,7 @@ def test_a_scalar_between_einsums_is_exchanged_like_any_tensor(elements: tuple[i
 
 
 def test_halos_are_exchanged_between_steps_of_a_stencil() -> None:
-    answer = map_on_grid(cascade_arch(4, 4), cascade_workload("smoothing", m=12, n=12))
+    answer = map_on_grid(cascade_arch(3, 3), cascade_workload("smoothing", m=9, n=9))
     assert [halo.name for halo in answer.execution.exchanges] == ["S to Z"]
     assert answer.value == pytest.approx(answer.execution.latency, rel=1e-12)
     values = {name: np.float64(array) for name, array in answer.execution.values.items()}

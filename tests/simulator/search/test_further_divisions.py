@@ -113,12 +113,12 @@ def test_none_of_the_families_left_out_is_better(*, with_energy: bool) -> None:
 
 def mapped(persistent: str, *, exchanges: bool) -> GridMapping:
     text = (
-        "workload:\n  rank_sizes: {M: 41, K: 3, L: 5}\n  bits_per_value: {All: 32}\n"
+        "workload:\n  rank_sizes: {M: 29, K: 3, L: 4}\n  bits_per_value: {All: 32}\n"
         f"  persistent_tensors: {persistent}\n"
         '  einsums: ["Y[m] = A[m, k] * B[k]", "Z[l] = C[l, m] * Y[m]"]\n'
     )
     workload = load_workload(load_document("two.yaml", text=text))
-    arch = load_arch(HARDWARE, variables={"GridX": 6, "GridY": 6})
+    arch = load_arch(HARDWARE, variables={"GridX": 5, "GridY": 5})
     return map_on_grid(arch, workload, GridRequest(exchanges=exchanges))
 
 

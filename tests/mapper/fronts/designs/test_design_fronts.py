@@ -115,7 +115,7 @@ def answers_as_searches(fronts: DesignFronts, family: DesignRange, knobs: Knobs)
     """Compare all designs with searches of their own; return how many have a mapping."""
     work, objective = family.request.workload, family.request.options.objective
     feasible = 0
-    for values in random.Random(1).sample([*product(*knobs.values())], 12):
+    for values in random.Random(1).sample([*product(*knobs.values())], 6):
         design = family.request.arch.with_values(dict(zip(knobs, values, strict=True)))
         known = fronts.answer(design)
         try:
@@ -163,7 +163,7 @@ def test_the_answers_are_those_of_searches(name: str) -> None:
     family = family_of(load_arch(arch), workload, knobs, objective=objective)
     fronts = design_fronts(family)
     assert fronts is not None
-    assert answers_as_searches(fronts, family, knobs) >= 5
+    assert answers_as_searches(fronts, family, knobs) >= 3
 
 
 @pytest.mark.parametrize(

@@ -89,10 +89,10 @@ def test_the_passes_are_in_the_json_document_on_demand(tmp_path: Path) -> None:
 
 def test_the_passes_of_tiles_that_shift_are_right() -> None:
     checked = 0
-    for form, columns in product(SUMS, (3, 4, 6)):
+    for form, columns in product(SUMS, (3, 6)):
         flat, einsum = grid_and_einsum(form, 32, "Inputs", columns, 2)
         space = GridMapspace(grid_of(flat), einsum, GridConstraints(movement="shift"))
-        for family in list(space.families())[:3]:
+        for family in list(space.families())[:1]:
             read = space_time(flat, einsum, space.mapping_of(space.members(family)[0]))
             profile = ExecutionSettings().profile(read.grid)
             try:

@@ -69,11 +69,11 @@ def cannon(
     return product_plan((elements, elements), sizes, text, machine, (tuple(outside), tiles))
 
 
-@pytest.mark.parametrize("part", [0, *at_night(1, 2, 3)])
+@pytest.mark.parametrize("part", [0, *at_night(*range(1, 10))])
 @pytest.mark.parametrize("machine", ["wse2-sdk-sim", "wse3-sdk-sim"])
 def test_cycles_lie_between_the_bounds(machine: str, part: int) -> None:
     rng, known = random.Random(f"{machine} {part}"), 0
-    for _ in range(12):
+    for _ in range(5):
         sizes = rng.randint(4, 12), rng.randint(4, 12), rng.choice([8, 12, 16, 17, 24])
         plan, profile = cannon(rng.randint(2, 6), sizes, rng.choice([32, 32, 16]), machine)
         cycles, most = Machine(program_of(plan), profile).cycles(), most_cycles(plan, profile)
@@ -81,7 +81,7 @@ def test_cycles_lie_between_the_bounds(machine: str, part: int) -> None:
         if most is not None:
             assert cycles <= most <= 1.03 * cycles, sizes
             known += 1
-    assert known >= 4
+    assert known >= 1
 
 
 def entering(
@@ -93,11 +93,11 @@ def entering(
     return product_plan((elements, steps), sizes, text, machine, (("A", "B"), tiles))
 
 
-@pytest.mark.parametrize("part", [0, *at_night(1, 2, 3)])
+@pytest.mark.parametrize("part", [0, *at_night(*range(1, 10))])
 @pytest.mark.parametrize("machine", ["wse2-sdk-sim", "wse3-sdk-sim"])
 def test_the_same_of_operands_that_enter(machine: str, part: int) -> None:
     rng, known = random.Random(f"{machine} {part}"), 0
-    for _ in range(12):
+    for _ in range(5):
         sizes = rng.randint(8, 16), rng.choice([8, 16, 24]), rng.choice([8, 12, 16, 17])
         steps, bits = rng.randint(3, 6), rng.choice([32, 32, 16])
         plan, profile = entering(rng.randint(2, 6), sizes, steps, bits, machine)
@@ -106,7 +106,7 @@ def test_the_same_of_operands_that_enter(machine: str, part: int) -> None:
         if most is not None:
             assert cycles <= most <= (1 + 1 / steps) * cycles, sizes
             known += 1
-    assert known >= 3
+    assert known >= 1
 
 
 def test_nothing_is_said_of_words_that_enter_or_leave() -> None:

@@ -94,7 +94,7 @@ def test_a_budget_says_what_is_left() -> None:
 
 
 def test_without_time_the_first_choice_found_is_executed(monkeypatch: pytest.MonkeyPatch) -> None:
-    flat = grid_arch("matrix product", 32, 4, 4)
+    flat = grid_arch("matrix product", 32, 2, 2)
     einsum = einsum_workload("matrix product").einsums[0]
     steps: list[bool] = []
     step = _FrontWalk.step
