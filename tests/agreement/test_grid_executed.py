@@ -101,10 +101,10 @@ LINES = ((1, 24), (24, 1), (2, 32), (3, 16), (12, 12))
 PROFILES = ("wse2-sdk-sim", "wse3-sdk-sim", "wse3-silicon", "generic")
 
 
-@pytest.mark.parametrize("part", [0, *at_night(1, 2, 3, 4, 5, 6)])
+@pytest.mark.parametrize("part", [0, *at_night(*range(1, 18))])
 def test_no_bound_is_above_the_cycles_on_long_lines(part: int) -> None:
     rng, executed = random.Random(part), 0
-    while executed < 100:
+    while executed < 40:
         form, bits = rng.choice(list(FORMS)), rng.choice([16, 32])
         flat = grid_arch(form, bits, *rng.choice(LINES))
         space = GridMapspace(grid_of(flat), einsum_workload(form, bits).einsums[0])
@@ -205,7 +205,7 @@ def test_an_all_reduce_leaves_the_result_in_every_element(form: str) -> None:
         flat = grid_arch(form, 32, columns, rows)
         space = GridMapspace(grid_of(flat), einsum, staying=frozenset({"Z"}))
         shared = [family for family in space.families() if family.shared]
-        for family in shared[:: max(1, len(shared) // 3)]:
+        for family in shared[:: max(1, len(shared) // 2)]:
             for choice in space.members(family):
                 assert choice.reduction.startswith("all_reduce(")
                 read = space_time(flat, einsum, space.mapping_of(choice), space.staying)
@@ -217,7 +217,7 @@ def test_an_all_reduce_leaves_the_result_in_every_element(form: str) -> None:
                 heads = tiles[tall - 1 :: tall, wide - 1 :: wide]
                 assert np.array_equal(tiles, heads.repeat(tall, axis=0).repeat(wide, axis=1))
                 executed += 1
-    assert executed >= 10
+    assert executed >= 6
 
 
 def test_values_beyond_a_padded_rank_are_zeros() -> None:
@@ -343,7 +343,8 @@ MIXED = {
 
 @pytest.mark.parametrize("name", MIXED)
 @pytest.mark.parametrize("machine", [MACHINES[0], *at_night(*MACHINES[1:])])
-def test_tensors_of_f16_and_f32_in_one_einsum(name: str, machine: str) -> None:
+@pytest.mark.parametrize("third", [0, *at_night(1, 2)])
+def test_tensors_of_f16_and_f32_in_one_einsum(name: str, machine: str, third: int) -> None:
     text, halves = MIXED[name]
     document = (
         "workload:\n  rank_sizes: {M: 6, N: 8, K: 12}\n"
@@ -354,7 +355,7 @@ def test_tensors_of_f16_and_f32_in_one_einsum(name: str, machine: str) -> None:
     einsum, executed = workload.einsums[0], 0
     flat = grid_path(arch, workload, einsum)
     space = GridMapspace(grid_of(flat), einsum)
-    for family in space.families():
+    for family in list(space.families())[third::3]:
         read = space_time(flat, einsum, space.mapping_of(space.members(family)[-1]))
         run = execute_einsum(read, ExecutionSettings(machine=machine))
         executed += 1
