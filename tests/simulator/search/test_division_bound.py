@@ -45,7 +45,7 @@ def ratios(space: GridMapspace, quick: QuickBound, seed: str) -> list[tuple[floa
     return compared
 
 
-@pytest.mark.parametrize("size", [(4, 3), *at_night((3, 5), (6, 6), (1, 7), (8, 2), (2, 4), (5, 5))])
+@pytest.mark.parametrize("size", [(4, 3), *at_night((3, 5), (6, 6), (1, 7), (8, 2), (2, 4))])
 @pytest.mark.parametrize("constraints", [NO_CONSTRAINTS, GridConstraints(movement="shift")])
 def test_no_division_is_bounded_above_its_families(
     size: tuple[int, int], constraints: GridConstraints
