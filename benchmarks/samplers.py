@@ -40,7 +40,7 @@ from tilewright.dse.study.study import StudySpec
 from tilewright.dse.study.study_loading import load_study
 
 STUDIES = {"tpu_v4i_gpt3": 60, "tenstorrent_matmul": 48, "trainium_matmul": 100}
-"""Different designs that a search of each study may evaluate."""
+"""Different designs that can be built, of which a search of each study may evaluate so many."""
 SAMPLERS = (
     "random", "qmc", "grid", "tpe", "nsga2", "nsga3", "bottleneck", "cmaes",
     "optuna.samplers.QMCSampler", "gp",
@@ -92,7 +92,11 @@ class Table:
 
 
 def searched(table: Table, sampler: str, seed: int, evaluations: int) -> list[Result]:
-    """Return the results of the different designs that a search evaluates, in order."""
+    """Return the results of the different designs that a search evaluates, in order.
+
+    Those that cannot be built are left out: as in a study, they use up no evaluation, but a search
+    ends when it has tried twice as many.
+    """
     spec = table.spec
     alone = sampler in ONE_OBJECTIVE
     objectives = (Objective("product"),) if alone else spec.objectives
@@ -100,16 +104,18 @@ def searched(table: Table, sampler: str, seed: int, evaluations: int) -> list[Re
     population = max(4, min(20, evaluations // 5))
     search = make_sampler(SamplerSettings(sampler, seed, objectives, start, population), spec.space)
     seen: dict[Choice, Result] = {}
-    fresh = told = 0
+    fresh = told = built = 0
     for batch in count():
-        size = min(SMALL_BATCH, evaluations - len(seen))
+        size = min(SMALL_BATCH, evaluations - built, 2 * evaluations - len(seen))
         results = [table.result(p.choice) for p in search.propose(batch, told, size)]
         told += size
         fresh = batch if any(result.choice not in seen for result in results) else fresh
         seen.update((result.choice, result) for result in results if result.choice not in seen)
         search.tell([_as_one(result) if alone else result for result in results])
-        if len(seen) >= evaluations or batch - fresh >= PATIENCE:
-            return list(seen.values())
+        built = sum(result.values is not None for result in seen.values())
+        whole = built >= evaluations or len(seen) >= min(2 * evaluations, spec.space.size)
+        if whole or batch - fresh >= PATIENCE:
+            return [result for result in seen.values() if result.values is not None]
     raise AssertionError("unreachable")
 
 
@@ -122,8 +128,8 @@ def _as_one(result: Result) -> Result:
 class Runs:
     """The searches of a study that were made: which designs each evaluated, and what these reached.
 
-    `designs`: by the text of the value indices, the objectives of a design, None of one that cannot
-    be built or breaks a limit. `searches`: by sampler and seed, the designs in order, by number.
+    `designs`: by the text of the value indices, the objectives of a design, None of one that breaks
+    a limit. `searches`: by sampler and seed, the designs in order, by number.
     """
 
     def __init__(self) -> None:
@@ -212,7 +218,7 @@ def section(spec: StudySpec, evaluations: int, seeds: int, runs: Runs) -> str:
     note = f" Not run with all seeds: {', '.join(counts)}." if counts else ""
     return "\n".join(
         [f"## {spec.name}", "",
-         f"{space:,} designs; objectives {goals}; {evaluations} evaluations.{note}", "",
+         f"{space:,} designs; objectives {goals}; {evaluations} designs that can be built.{note}", "",
          f"| sampler | {heads} | against random |", "|---|---|---|---|---|", *rows_of(curves), ""]
     )  # fmt: skip
 
@@ -293,7 +299,9 @@ PAGE = """\
 Written by `python benchmarks/samplers.py --write`, from the searches in `samplers.jsonl` beside it.
 
 Every sampler searches three shipped studies with {seeds} seeds, in batches of 10, from the study's
-baselines on. A design counts once, however often it is proposed. The figure is the hypervolume of
+baselines on. A design counts once, however often it is proposed, and one that cannot be built does
+not count; a search ends, too, when it has tried twice as many designs as count, or the whole space.
+The figure is the hypervolume of
 the front found so far, as a share of the hypervolume of all designs that any search evaluated; the
 box spans from the best to 1.1 times the distance to the worst of these. Median over the seeds, with
 quartiles. The last column is the Mann-Whitney test of the last figures against those of `random`,
