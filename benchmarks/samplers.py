@@ -212,13 +212,14 @@ def section(spec: StudySpec, evaluations: int, seeds: int, runs: Runs) -> str:
     """Return the section of one study."""
     curves = curves_of(runs, [o.goal for o in spec.objectives], evaluations, seeds)
     space, goals = spec.space.size, ", ".join(o.metric for o in spec.objectives)
+    what = f"{space:,} designs; objectives {goals}; {evaluations} designs that can be built"
     heads = " | ".join(f"after {int(mark * evaluations)}" for mark in MARKS)
     missing = [s for s in SAMPLERS if s not in runs.complete(seeds)]
     counts = [f"`{s}` ({len(runs.searches.get(s, ()))} of {seeds})" for s in missing]
     note = f" Not run with all seeds: {', '.join(counts)}." if counts else ""
     return "\n".join(
         [f"## {spec.name}", "",
-         f"{space:,} designs; objectives {goals}; {evaluations} designs that can be built.{note}", "",
+         f"{what}.{note}", "",
          f"| sampler | {heads} | against random |", "|---|---|---|---|---|", *rows_of(curves), ""]
     )  # fmt: skip
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -36,6 +37,7 @@ _ALLOWED = (
     "allowed are numbers, names, + - * / // % **, comparisons, and / or / not, A if C else B, "
     "& | ~ - ^ on sets, calls such as max(...), and `f(a) for a in list` inside a call"
 )
+_SHARE = re.compile(r"(\d+(?:\.\d+)?)\s*%(?=\s*(?:$|[)*,<>=]|and\b|or\b|of\b))")  # 5 %
 
 Environment = Mapping[str, object]
 Code = Callable[["_Evaluation"], Any]
@@ -132,8 +134,10 @@ def _compiled(text: str) -> Expression:
         if unit is not None:
             raise _no_unit(text, unit) from None
         reason = error.msg if isinstance(error, SyntaxError) else str(error)
+        share = _SHARE.search(text)
+        instead = f"{float(share[1]) / 100:g} for {share[0]}" if share else _ALLOWED
         raise ExpressionError(
-            f"this is not an expression: {reason}", value=text, instead=_ALLOWED
+            f"this is not an expression: {reason}", value=text, instead=instead
         ) from None
     compiler = _ExpressionCompiler(text)
     code = compiler.compile(tree.body, 0)

@@ -8,6 +8,7 @@ by somebody else's doing, there is a last one.
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
@@ -59,6 +60,8 @@ class Workers(AbstractContextManager["Workers"]):
         self._limits = limits
         self._count = count
         start_trackers()
+        # joblib ends an idle worker that has grown by 300 MB, and starts another: nothing is lost.
+        warnings.filterwarnings("ignore", WORKER_REPLACED, UserWarning)
         self._parallel: Any = _parallel(count)
 
     def __enter__(self) -> Workers:
@@ -157,6 +160,7 @@ def _ending(message: str) -> str:
 
 
 LOKY = "loky"
+WORKER_REPLACED = "A worker stopped while some jobs were given to the executor"
 _ALONE = 2  # attempts at a design, alone: one that died once by itself has another
 
 

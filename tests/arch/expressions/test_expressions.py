@@ -116,6 +116,21 @@ def test_refusals(text: str, words: str) -> None:
     assert len(str(caught.value)) < 700
 
 
+@pytest.mark.parametrize(
+    ("text", "instead"),
+    [
+        ("x < 1 % and x > 2", "0.01 for 1 %"),
+        ("x <= 2.5%", "0.025 for 2.5%"),
+        ("x < 80 % of 3", "0.8 for 80 %"),
+        ("x < 7 % 3 +", "allowed are"),
+    ],
+)
+def test_a_share_in_per_cent_is_answered_with_its_number(text: str, instead: str) -> None:
+    with pytest.raises(ExpressionError) as caught:
+        evaluate(text, NAMES)
+    assert (caught.value.instead or "").startswith(instead)
+
+
 def test_errors_name_close_names_only() -> None:
     names = {f"name{i}": i for i in range(100)} | {"width": 1}
     with pytest.raises(ExpressionError) as caught:
