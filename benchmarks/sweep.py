@@ -15,6 +15,7 @@ import cProfile
 import os
 import pstats
 import random
+import struct
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -36,7 +37,7 @@ from tilewright.simulator.known.content_store import FOLDER_VARIABLE
 
 GOAL = 20
 SWEEP = 1000
-ALONE = 12  # designs that are evaluated alone
+ALONE = 100  # designs that are evaluated alone, spread over the sweep: the load may change
 PROFILED = 40  # designs of the sweep that are evaluated once more, under a profiler
 SPACES: Mapping[str, str] = {
     "tpu_v4i, projections of GPT-3": """\
@@ -159,16 +160,18 @@ def sampled(text: str, designs: int) -> Sample:
         single = (
             replace(model, family=NO_FAMILY) if isinstance(model, AnalyticalEvaluator) else model
         )
-        some = points[: ALONE // 2], points[-ALONE // 2 :]  # before and after: the load may change
-        alone = [_timed(single, point, shares=False)[1] for point in some[0]]
         _forget()
-        pairs = [_timed(model, point) for point in points]
+        every = -(-designs // ALONE)
+        alone, pairs = list[float](), list[tuple[Attempt, float]]()
+        for number, point in enumerate(points):
+            pairs.append(_timed(model, point))
+            if number % every == 0:
+                alone.append(_alone(single, point))
         profile = cProfile.Profile()
         profile.enable()
         for point in points[-PROFILED:]:
             attempt(model, point)
         profile.disable()
-        alone += [_timed(single, point, shares=False)[1] for point in some[1]]
     return Sample(spec, alone, [s for _, s in pairs], [a for a, _ in pairs], _parts(profile))
 
 
@@ -177,6 +180,23 @@ def _forget() -> None:
     KNOWN.clear()
     KNOWN_CHOICES.clear()
     KNOWN_FRONTS.clear()
+
+
+def _alone(model: Evaluator, point: Any) -> float:
+    """Return the seconds of a design that shares nothing, in a copy of this process.
+
+    What earlier designs left stays here.
+    """
+    reader, writer = os.pipe()
+    child = os.fork()
+    if not child:
+        os.write(writer, struct.pack("d", _timed(model, point, shares=False)[1]))
+        os._exit(0)
+    os.close(writer)
+    (seconds,) = struct.unpack("d", os.read(reader, 8))
+    os.close(reader)
+    os.waitpid(child, 0)
+    return float(seconds)
 
 
 def _timed(model: Evaluator, point: Any, *, shares: bool = True) -> tuple[Attempt, float]:

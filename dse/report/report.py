@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -81,7 +83,8 @@ def _context(run: RunDirectory, spec: StudySpec, trials: Sequence[Trial]) -> dic
         "environment": environment,
         "directory": str(run.path),
         "sharing": sharing_text(sharing_of(run.path / TIMES)),
-        "command": _command(environment),
+        "command": shlex.join(environment["command"]),
+        "extensions": extensions_of(environment, trials, run.path),
         # JSON is safe in a script element once no `<` can end the element.
         "data": Markup(script_safe(data)),  # noqa: S704
     }
@@ -138,7 +141,35 @@ def _above_bound(metric: str, executed: Sequence[Trial]) -> str:
     return f"{label(metric)} by {low:.3g} to {high:.3g} % (median {middle:.3g} %)"
 
 
-def _command(environment: Mapping[str, Any]) -> str:
-    import shlex
+@dataclass(frozen=True, slots=True)
+class Extension:
+    """How a run was extended.
 
-    return shlex.join(environment["command"])
+    `command`: what did it; `words`: what it changed; `trial`: number of the first trial after it.
+    """
+
+    command: str
+    words: str
+    trial: int
+
+
+def extensions_of(
+    environment: Mapping[str, Any], trials: Sequence[Trial], directory: Path
+) -> list[Extension]:
+    """Return how a run was extended, in order; `environment`: what env.json holds."""
+    extensions = []
+    for note in environment.get("extensions", ()):
+        changed = dict(note["changed"])
+        total = changed.pop("search.trials", None)
+        if "search.sampler" in changed and changed.get("search.options") == "{}":
+            del changed["search.options"]  # a new sampler begins without options
+        words = ["tilewright", "study", "resume", str(directory)]
+        words += ["--trials", total] if total is not None else []
+        for path, value in changed.items():
+            words += ["--add", f"{path}={value}"]
+        told = [f"{total} trials"] if total is not None else []
+        told += [f"{path.removeprefix('search.')} {value}" for path, value in changed.items()]
+        later = [trial.number for trial in trials if trial.batch >= note["batch"]]
+        first = min(later, default=len(trials))
+        extensions.append(Extension(shlex.join(words), ", ".join(told), first))
+    return extensions

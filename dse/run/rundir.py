@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -107,7 +107,7 @@ class RunDirectory:
             value = environment.get(key)
             if key in _MAYBE and value is None:
                 continue
-            if not isinstance(value, kind) or not _all_are(_ITEMS.get(key, object), value):
+            if not isinstance(value, kind) or not _all_fit(key, value):
                 raise SpecError(
                     f"{ENVIRONMENT} is damaged: {key} must be {words}",
                     where=Where(str(self.path / ENVIRONMENT)),
@@ -321,8 +321,22 @@ def _lock(file: IO[bytes], path: Path) -> None:
         raise RunError(f"another process is running the study in {path}") from error
 
 
-def _all_are(kind: type, values: Any) -> bool:
-    return kind is object or all(isinstance(value, kind) for value in values)
+def _all_fit(key: str, values: Any) -> bool:
+    """Tell whether all items of a list in env.json are what a run writes there."""
+    fits = _ITEMS.get(key)
+    return fits is None or all(fits(value) for value in values)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_extension(value: object) -> bool:
+    """Tell whether a value of env.json says how the run was extended."""
+    if not isinstance(value, dict) or type(value.get("batch")) is not int or value["batch"] < 0:
+        return False
+    changed = value.get("changed")
+    return isinstance(changed, dict) and all(map(_is_text, changed.values()))
 
 
 _MAYBE: dict[str, tuple[type, str]] = {
@@ -330,9 +344,12 @@ _MAYBE: dict[str, tuple[type, str]] = {
     "origins": (dict, "paths, a mapping"),
     "study_file": (str, "text"),
     "evaluator": (str, "text"),
-    "extensions": (list, "a list of mappings"),
+    "extensions": (
+        list,
+        "a list of mappings with batch, a number, and changed, a mapping of texts",
+    ),
 }
-_ITEMS = {"command": str, "extensions": dict}
+_ITEMS: dict[str, Callable[[object], bool]] = {"command": _is_text, "extensions": _is_extension}
 _ENVIRONMENT: dict[str, tuple[type, str]] = {
     "spec": (dict, "the study, a mapping"),
     "files": (dict, "hashes by path, a mapping"),

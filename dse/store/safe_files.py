@@ -7,6 +7,7 @@ file of the user.
 from __future__ import annotations
 
 import json
+import math
 import os
 import stat
 from pathlib import Path
@@ -95,7 +96,9 @@ def read_json(path: Path) -> dict[str, Any]:
     try:
         if path.stat().st_size > MAX_JSON:
             raise ValueError("it is too large")
-        value = json.loads(path.read_text(encoding="utf-8"))
+        value = json.loads(
+            path.read_text(encoding="utf-8"), parse_float=_finite, parse_constant=_finite
+        )
     except (OSError, ValueError, RecursionError) as error:
         raise SpecError(
             f"cannot read {path.name}: {error}",
@@ -109,6 +112,14 @@ def read_json(path: Path) -> dict[str, Any]:
             instead="put back the file as the run wrote it",
         )
     return value
+
+
+def _finite(text: str) -> float:
+    """Return the number that a text of a JSON file stands for; ValueError if it is not finite."""
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text} is no finite number")
+    return number
 
 
 def sync_directory(path: Path) -> None:

@@ -12,7 +12,8 @@ from tilewright.arch.errors import SpecError
 from tilewright.dse.report.report import write_report
 from tilewright.dse.report.report_data import MAX_MAPPINGS, own_front
 from tilewright.dse.run.record import Trial
-from tilewright.dse.run.runner import Execution, start_study
+from tilewright.dse.run.runner import Execution, resume_study, start_study
+from tilewright.dse.store.extension import Changes
 from tilewright.dse.study.study_loading import load_stored_study, load_study
 
 
@@ -122,6 +123,23 @@ def test_it_can_be_written_anew_without_the_input_files(result, text):
     spec = load_stored_study(result.run.path / "spec.resolved.yaml")
     write_report(result.run, spec, result.run.trials())
     assert (result.run.path / "report.html").read_text() == text
+
+
+def test_an_extended_run_says_from_which_trial_on(toy, tmp_path):
+    """The first command alone would make other trials."""
+    run = start_study(
+        load_study(toy.write_study(tmp_path), {"search.trials": 16}),
+        tmp_path / "run", Execution(evaluator=toy.ToyModel()),
+    ).run  # fmt: skip
+    assert "<dt>Extended</dt>" not in (run.path / "report.html").read_text()
+    changes = Changes(trials=24, settings={"search.sampler": "random"})
+    trials = resume_study(run.path, Execution(evaluator=toy.ToyModel()), changes).trials
+    page = (run.path / "report.html").read_text()
+    first = min(t.number for t in trials if t.batch >= run.environment()["extensions"][0]["batch"])
+    assert f"<dd>24 trials, sampler random, from trial {first} on</dd>" in page
+    command = f"tilewright study resume {run.path} --trials 24 --add search.sampler=random</pre>"
+    assert f"\n{command}" in page
+    assert "spec.resolved.yaml" not in page
 
 
 def test_a_run_without_any_trial_has_a_report_too(toy, tmp_path):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -348,6 +349,22 @@ def test_11_a_damaged_env_has_its_place(toy, tmp_path, text):
     (tmp_path / "run/env.json").write_text(text)
     with pytest.raises(SpecError, match=r"env\.json[\s\S]*put back the file"):
         resume_study(tmp_path / "run", Execution(evaluator=toy.ToyModel()))
+
+
+@pytest.mark.parametrize("note", ['{"when": ""}', '{"batch": "x", "changed": {}}', "[]",
+                                  '{"batch": 3, "changed": {"search.trials": 9}}',
+                                  '{"batch": 1, "changed": {}, "when": 1e400}'])  # fmt: skip
+def test_11_a_damaged_note_of_an_extension_has_its_place(toy, tmp_path, note):
+    """A damaged note of how a run was extended, or a number that is not finite, in `env.json` ends
+    in one message with the file and what to do."""
+    run_here(toy, tmp_path, {"search.trials": 8})
+    path = tmp_path / "run/env.json"
+    environment = json.loads(path.read_text()) | {"extensions": ["here"]}
+    path.write_text(json.dumps(environment).replace('"here"', note))
+    for command in (["resume", tmp_path / "run", "--trials", "9"], ["report", tmp_path / "run"]):
+        done = run("study", *command)
+        assert done.exit_code == 2, done.output
+        assert re.search(r"env\.json[\s\S]*put back the file", done.output)
 
 
 def test_11_no_link_is_followed(toy, tmp_path):
