@@ -48,7 +48,7 @@ def write_atomically(path: Path, text: str) -> None:
             draft.unlink(missing_ok=True)
             raise
     except OSError as error:
-        name_file(error, path)
+        error.filename, error.filename2 = str(path), None  # not that of the draft
         raise
 
 

@@ -99,3 +99,10 @@ def test_a_damaged_file_is_refused_at_its_place(tmp_path, text, place):
         read_json(path)
     assert str(caught.value.where).endswith(place)
     assert "put back the file" in str(caught.value)
+
+
+def test_what_cannot_be_written_is_named_not_its_draft(tmp_path):
+    path = tmp_path / "missing" / "report.html"
+    with pytest.raises(FileNotFoundError) as caught:
+        write_atomically(path, "text")
+    assert (caught.value.filename, caught.value.filename2) == (str(path), None)
