@@ -30,7 +30,14 @@ def compiled(function: F) -> F:
     return cast(F, compiler(error_model="numpy", **bare)(function))
 
 
-@compiled
+def inlined(function: F) -> F:
+    """Compile a function into those that call it: to pass its arrays takes longer than it does."""
+    compiler: Any = njit
+    bare = {"_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    return cast(F, compiler(error_model="numpy", forceinline=True, **bare)(function))
+
+
+@inlined
 def _is_covered(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
     job: Ints, label: Floats, row: int, state: int, energy: float, latency: float,
     pruning: PruningArrays,
@@ -60,7 +67,7 @@ def _is_covered(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
     return False
 
 
-@compiled
+@inlined
 def _is_above(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
     label: Floats, row: int, corner: int, energy: float, latency: float, pruning: PruningArrays
 ) -> Any:
@@ -83,7 +90,7 @@ def _is_above(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
     return True
 
 
-@compiled
+@inlined
 def _fill_further(
     label: Floats, row: int, state: int, leakage: float, pruning: PruningArrays
 ) -> None:
@@ -108,7 +115,7 @@ def _fill_further(
         label[row + 1, number] = energy + label[row + 1, number] + leakage
 
 
-@compiled
+@inlined
 def _least_carried(label: Floats, row: int, lanes: float, carried: Floats) -> Any:
     """Return the least joules that the label in `row` will pay of what it carries.
 
@@ -125,7 +132,7 @@ def _least_carried(label: Floats, row: int, lanes: float, carried: Floats) -> An
     return total
 
 
-@compiled
+@inlined
 def _is_pruned(job: Ints, label: Floats, row: int, state: int, pruning: PruningArrays) -> Any:
     """Tell whether no mapping with the label in `row`, at tile `state`, can meet the limits.
 
@@ -159,7 +166,7 @@ def _is_pruned(job: Ints, label: Floats, row: int, state: int, pruning: PruningA
     return energy * latency > limits[1]
 
 
-@compiled
+@inlined
 def _dominates(label: Floats, row: int, other_label: Floats, other_row: int, nd: int) -> Any:
     """Tell whether a label is at most another one in each of its first `nd` fields.
 
@@ -171,7 +178,7 @@ def _dominates(label: Floats, row: int, other_label: Floats, other_row: int, nd:
     return True
 
 
-@compiled
+@inlined
 def _before(label: Floats, row: int, other_label: Floats, other_row: int, nd: int) -> Any:
     """Tell whether a label comes before another by their first `nd` fields, or equals it.
 
@@ -183,14 +190,14 @@ def _before(label: Floats, row: int, other_label: Floats, other_row: int, nd: in
     return True
 
 
-@compiled
+@inlined
 def _copy(source: Floats, row: int, target: Floats, target_row: int) -> None:
     """Copy a row; numba compiles this loop much faster than a slice."""
     for field in range(source.shape[1]):
         target[target_row, field] = source[row, field]
 
 
-@compiled
+@inlined
 def _insert(label: Floats, origin: Ints, first: int, count: int, job: Ints) -> Any:
     """Insert the candidate in row `count` into the sorted labels in rows `first` … count - 1.
 
