@@ -316,13 +316,15 @@ one for each pair of fanouts; each costs as much as one or two designs alone; of
 the searches of 6 machines. A further design takes some thousandths
 of a second: the mappings of its Einsums are scored by the model once per front, nodes of the
 architecture that are written alike are read once, and a component is evaluated anew only where its
-node or a variable that it uses is written differently. The ratio varies from run to run:
-runs on a machine with several others gave 14 to 17 for the first space and 17 to 19 for the second;
-on a processor 1.5 times slower they were 14 to 21 and 19 to 22, where both can miss the goal.
-The goal of 15 was tried and is not reached for the second: its 12 fronts take 0.33 s each, of which
-0.2 s go through labels in machine code. What was taken out: a sweep of a front has a narrow first
-pass (2 % above the least energy) and then one over all, instead of three that widen; bounds at
-further prices are made without a closure each; counts of a score are split by Einsum once. Ways to
+node or a variable that it uses is written differently. The ratio varies from run to run, for caches
+and processors are shared: seconds of a design alone and of the sweep are measured in turns. Before
+2026-11-30 the mean of a design alone was that of 12 designs, which for the second space are 1.2
+times as slow as 100 are: the figure of that space was a fifth too good. What was taken out since: a
+label that a corner drops is compared with the corner that dropped the label before it first; the
+helpers of the label kernels are compiled into them, for to pass a dozen arrays took longer than
+they did; bounds at all prices are made in one walk over the tree of steps. What was taken out
+before: a sweep of a front has a narrow first pass (2 % above the least energy) and then one over
+all, instead of three that widen; counts of a score are split by Einsum once. Ways to
 do less that were tried, and not kept:
 
 - *One Pareto set for all fanouts.* Labels with fewer lanes are hardly ever beaten by those with
