@@ -13,6 +13,7 @@ from pathlib import Path
 from tilewright.arch.errors import SpecError
 from tilewright.dse.models.evaluator import Outcome
 from tilewright.dse.run.runner import EXIT_CODES, Execution, resume_study, start_study
+from tilewright.dse.store.safe_files import write_atomically
 from tilewright.dse.study.study_loading import load_study
 
 STUDY = """\
@@ -110,11 +111,14 @@ def toy_section(x, y, tile, energy, cycles):
 
 
 def write_study(folder: Path, text: str = STUDY) -> Path:
-    """Write the study and the files it names; return its path."""
+    """Write the study and the files it names; return its path.
+
+    Several processes may do so at once: each file is there as a whole.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "arch.yaml").write_text("arch: {nodes: []}\n")
-    (folder / "workload.yaml").write_text("workload: {einsums: []}\n")
-    (folder / "study.yaml").write_text(text)
+    write_atomically(folder / "arch.yaml", "arch: {nodes: []}\n")
+    write_atomically(folder / "workload.yaml", "workload: {einsums: []}\n")
+    write_atomically(folder / "study.yaml", text)
     return folder / "study.yaml"
 
 
