@@ -40,7 +40,7 @@ from tilewright.mapper.workload.errors import InfeasibleMapping  # noqa: E402
 from tilewright.mapper.workload.workload_loading import load_workload  # noqa: E402
 from tilewright.simulator.build.program_builder import ProgramBuilder  # noqa: E402
 from tilewright.simulator.exchanges.reshard_program import limits_of  # noqa: E402
-from tilewright.simulator.execution.execution import grid_path  # noqa: E402
+from tilewright.simulator.execution.mapped_workload import grid_path  # noqa: E402
 from tilewright.simulator.lowering.rings.shift_roles import route_shifts  # noqa: E402
 from tilewright.simulator.lowering.routes import route_streams, route_sums  # noqa: E402
 from tilewright.simulator.profiles.profile import load_profile  # noqa: E402

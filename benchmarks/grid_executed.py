@@ -44,7 +44,7 @@ from tilewright.simulator.execution.einsum_execution import (  # noqa: E402
     ExecutionSettings,
     execute_einsum,
 )
-from tilewright.simulator.execution.execution import grid_path  # noqa: E402
+from tilewright.simulator.execution.mapped_workload import grid_path  # noqa: E402
 from tilewright.simulator.profiles.profile import load_profile  # noqa: E402
 
 RANDOM_RESHARDS = 500

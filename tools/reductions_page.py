@@ -26,7 +26,7 @@ from tilewright.mapper.mapping.mapping import Compute, Node, Spatial, Storage, T
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.simulator.examples.ring_all_reduce import ring_all_reduce
-from tilewright.simulator.execution.execution import grid_path
+from tilewright.simulator.execution.mapped_workload import grid_path
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.lowering.cycle_bound import line_costs, lower_bound, sums_cycles
 from tilewright.simulator.lowering.plan import Plan, plan_of, program_of

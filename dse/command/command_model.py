@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -29,6 +29,7 @@ from tilewright.dse.command.line.quantity_option import BYTES, SECONDS, Quantity
 if TYPE_CHECKING:
     from tilewright.arch.spec.architecture import Arch
     from tilewright.dse.command.mapping_answer import MappingAnswer
+    from tilewright.mapper.mapping.mapping import Mapping
     from tilewright.mapper.workload.workload import Workload
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -45,7 +46,8 @@ class EvaluateOptions:
     """The options of `evaluate` besides architecture and workload.
 
     `mapping`: its file; `allow_incomplete`: score a mapping that does not compute its workload;
-    `html`: page to write, None for none; `settings`: KEY=VALUE; `as_json`: print one JSON document.
+    `html`: page to write, None for none; `settings`: KEY=VALUE; `as_json`: print one JSON document;
+    `machine`: the profile whose counts and least cycles are asked for, None for the model's costs.
     """
 
     mapping: str
@@ -54,6 +56,7 @@ class EvaluateOptions:
     conventions: str
     settings: tuple[str, ...]
     as_json: bool
+    machine: str | None
 
 
 @click.command("evaluate", short_help="Say what a mapping costs.")
@@ -63,6 +66,9 @@ class EvaluateOptions:
 @click.option("--allow-incomplete", is_flag=True,
               help="Score a mapping that does not compute its workload, with a note.")  # fmt: skip
 @html_option("Write a page with the loop nest and the costs.")
+@click.option("--machine", default=None, metavar="PROFILE",
+              help="On a grid of elements: counts and energy of an execution on this machine"
+              " (wse2-sdk-sim, …), and the least cycles, without running it.")  # fmt: skip
 @conventions_option()
 @settings_option()
 @json_option()
@@ -75,6 +81,7 @@ def evaluate_command(arch: Names, workload: Names, **options: Any) -> None:
       tilewright evaluate --arch a.yaml --workload w.yaml --mapping m.yaml --set M=128 --json
       tilewright evaluate --arch a.yaml --arch vars.yaml --workload w.yaml --mapping m.yaml
       tilewright evaluate --arch a.yaml --workload w.yaml --mapping m.yaml --html m.html
+      tilewright evaluate --arch wafer_grid --workload W.yaml --mapping M --machine wse2-sdk-sim
     """
     from tilewright.dse.command.machine.machine_note import NOT_RUN, machine_notes
     from tilewright.dse.command.mapping_answer import (
@@ -91,6 +98,9 @@ def evaluate_command(arch: Names, workload: Names, **options: Any) -> None:
     path, variables = Path(asked.mapping), parse_settings(asked.settings)
     machine, work = load_both(arch, workload, variables, (path,))
     nest = load_mapping(path, variables=variables)
+    if asked.machine is not None:
+        _predict(machine, work, nest, asked)
+        return
     score = evaluate(machine, work, nest, asked.conventions, asked.allow_incomplete)
     if asked.html is not None:
         from tilewright.dse.report.mapping.mapping_page import PageSubject, render_score, write_page
@@ -104,6 +114,29 @@ def evaluate_command(arch: Names, workload: Names, **options: Any) -> None:
     lines = [nest_of(work, nest, score), "", *totals(score), *tables(score), ""]
     lines += [verified_text(score), *(f"note: {note}" for note in score.notes)]
     click.echo("\n".join([*lines, *machine_notes(machine, work, NOT_RUN)]))
+
+
+def _predict(arch: Arch, work: Workload, nest: Mapping, asked: EvaluateOptions) -> None:
+    """Print what a mapping costs on a machine, without a run."""
+    from tilewright.dse.command.machine.prediction_answer import (
+        check_no_model_options,
+        prediction_document,
+        prediction_lines,
+    )
+    from tilewright.mapper.evaluation.broken_rules import broken_rules
+    from tilewright.mapper.model.conventions import conventions_called
+    from tilewright.simulator.execution.einsum_execution import ExecutionSettings
+    from tilewright.simulator.execution.prediction import predict_execution
+
+    check_no_model_options(asdict(asked))
+    assert asked.machine is not None
+    prediction = predict_execution(arch, work, nest, ExecutionSettings(machine=asked.machine))
+    notes = broken_rules(arch, work, nest, conventions_called("default"))
+    if asked.as_json:
+        emit({**prediction_document(prediction), "notes": list(notes)})
+        return
+    lines = prediction_lines(prediction)
+    click.echo("\n".join([*lines, *(f"note: {note}" for note in notes)]))
 
 
 def search_options() -> Callable[[F], F]:

@@ -129,7 +129,7 @@ def execution_lines(execution: Execution) -> list[str]:
             lines.append(
                 f"  padding   {run.plan.read.padding_share:>14.1%}  of the points computed"
             )
-        lines += [f"    {line}" for line in _count_lines(run.counts)]
+        lines += [f"    {line}" for line in count_lines(run.counts)]
     for pipeline in execution.pipelines:
         names = {part.read.einsum.name for part in pipeline.plan.plans}
         for done in execution.exchanges:
@@ -158,7 +158,7 @@ def _pipeline_lines(run: PipelineExecution) -> list[str]:
         f"  energy    {quantity(run.energy, 'energy'):>14}  predicted but for leakage exactly",
         f"  SRAM      {run.sram_bits // 8:>8,} bytes  of an element",
         f"  elements  {run.elements:>14,}",
-        *(f"    {line}" for line in _count_lines(run.counts)),
+        *(f"    {line}" for line in count_lines(run.counts)),
     ]
 
 
@@ -174,7 +174,7 @@ def _exchange_lines(done: ExchangeExecution) -> list[str]:
         f"{name}: {moved} for {done.einsum}, {held} -> {needed} values of an element",
         f"  cycles    {done.cycles:>14,}  lower bound {bound:,} ({share})",
         f"  energy    {quantity(done.energy, 'energy'):>14}",
-        *(f"    {line}" for line in _count_lines(done.counts)),
+        *(f"    {line}" for line in count_lines(done.counts)),
     ]
 
 
@@ -191,8 +191,11 @@ def _busy(run: EinsumExecution) -> str:
     return "" if share is None else f"  busy {100 * share:.0f} % of the time"
 
 
-def _count_lines(counts: Mapping[str, int]) -> list[str]:
-    """Return one line for each component and tensor: its actions, as the machine counted them."""
+def count_lines(counts: Mapping[str, int]) -> list[str]:
+    """Return one line for each component and tensor: its actions.
+
+    counts: numbers of actions by `name/component/tensor/action`.
+    """
     rows: dict[tuple[str, str], list[str]] = {}
     for key, number in counts.items():
         _, component, tensor, action = key.split("/")

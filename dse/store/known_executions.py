@@ -120,7 +120,7 @@ class ExecutionQuestion:
 
     def __init__(self, arch: Arch, workload: Workload, request: GridRequest) -> None:
         from tilewright.mapper.grid.grid import grid_of
-        from tilewright.simulator.execution.execution import grid_path
+        from tilewright.simulator.execution.mapped_workload import grid_path
 
         assert request.objective == "latency", request.objective
         self._request, self._store = request, request.settings.known

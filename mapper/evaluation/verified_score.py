@@ -76,7 +76,10 @@ def _moved_in_between(arch: Arch, workload: Workload) -> str:
         grid_of(flatten(arch, workload.scope(workload.einsums[0].name))[0])
     except TilewrightError:
         return ""
-    return "; `tilewright execute` takes a mapping of a grid, between whose Einsums values move"
+    return (
+        "; if values move between elements from Einsum to Einsum, --machine wse2-sdk-sim says the "
+        "costs"
+    )
 
 
 def _refuse(violation: Violation, mapping: Mapping, moved: str) -> NoReturn:

@@ -121,21 +121,74 @@ def execute_exchange(
         )
     instances = read.einsum.n_instances
     latency = run.cycles * instances / profile.clock_hz
-    leaks = leak_energies(read, latency)
     return ExchangeExecution(
         exchange=exchange,
         einsum=read.einsum.name,
         memory=run.parts.reshape(*exchange.needed.has.shape, 1, -1),
         cycles=run.cycles * instances,
-        lower_bound_cycles=instances
-        * sum(program_bound(p.program, profile, p.flows) for p in programs),
+        lower_bound_cycles=_bound(programs, read, profile),
         latency=latency,
         counts=counts,
         predicted=predicted,
-        energy_by={
-            **action_energies(read, counts),
-            **{f"{name}/{key.split('/', 1)[1]}": energy for key, energy in leaks.items()},
-        },
+        energy_by=_energies(name, read, counts, latency),
+    )
+
+
+def _bound(programs: tuple[ReshardPhase, ...], read: SpaceTime, profile: Profile) -> int:
+    """Return a number of cycles that no run of the programs of an exchange goes below."""
+    each = sum(program_bound(p.program, profile, p.flows) for p in programs)
+    return read.einsum.n_instances * each
+
+
+def _energies(
+    name: str, read: SpaceTime, counts: Mapping[str, int], latency: float
+) -> dict[str, float]:
+    """Return the energies (J) of an exchange by key: its actions, then what leaks in `latency`."""
+    leaks = leak_energies(read, latency)
+    return {
+        **action_energies(read, counts),
+        **{f"{name}/{key.split('/', 1)[1]}": energy for key, energy in leaks.items()},
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class ExchangePrice:
+    """What an exchange costs at least, without a run.
+
+    `name`: the tensor and the Einsum that needs it. `memory`: as of `ExchangeExecution`, but
+    without values. `lower_bound_cycles`: no run goes below. `counts`, `energy_by`: as of a run that
+    takes so many cycles.
+    """
+
+    name: str
+    memory: AnyArray
+    lower_bound_cycles: int
+    counts: Mapping[str, int]
+    energy_by: Mapping[str, float]
+
+
+def price_exchange(
+    exchange: HaloExchange | Reshard,
+    read: SpaceTime,
+    profile: Profile,
+    addresses: ExchangeAddresses,
+    held: AnyArray,  # noqa: ARG001 - as execute_exchange has it
+) -> ExchangePrice | None:
+    """Return what an exchange costs at least; arguments as of `execute_exchange`.
+
+    None if the machine has no program for it.
+    """
+    programs = _programs(exchange, read.dtype_of(exchange.tensor), profile, addresses)
+    if programs is None:
+        return None
+    name, counts = _name(exchange, read.einsum.name), predicted_exchange(exchange, read)
+    bound = _bound(programs, read, profile)
+    return ExchangePrice(
+        name=name,
+        memory=np.zeros((*exchange.needed.has.shape, 1, 0)),
+        lower_bound_cycles=bound,
+        counts=counts,
+        energy_by=_energies(name, read, counts, bound / profile.clock_hz),
     )
 
 

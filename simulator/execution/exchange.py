@@ -6,8 +6,10 @@ elements left them (theory/grid.md §8).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from collections.abc import Mapping as Dict
 from dataclasses import dataclass, field
+from typing import Generic, Protocol, TypeVar
 
 from tilewright.mapper.grid.distribution import (
     Distribution,
@@ -16,19 +18,17 @@ from tilewright.mapper.grid.distribution import (
     needed,
     produced,
 )
+from tilewright.mapper.grid.exchanges.halo import HaloExchange
+from tilewright.mapper.grid.exchanges.reshard import Reshard
 from tilewright.mapper.grid.space_time import HeldTensor, SpaceTime
 from tilewright.mapper.mapping.mapping import Mapping, Storage
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.mapper.workload.workload import Workload
 from tilewright.simulator.exchanges.buffers import ExchangeAddresses
-from tilewright.simulator.exchanges.exchange_execution import (
-    ExchangeExecution,
-    exchanges_of,
-    execute_exchange,
-)
+from tilewright.simulator.exchanges.exchange_execution import exchanges_of
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings
 from tilewright.simulator.execution.operands import AnyArray
-from tilewright.simulator.execution.persistent_places import NO_PERSISTENT, PersistentPlaces
+from tilewright.simulator.execution.persistent_places import PersistentPlaces
 from tilewright.simulator.lowering.addresses import (
     APART_WORDS,
     PERIOD_WORDS,
@@ -39,6 +39,25 @@ from tilewright.simulator.lowering.addresses import (
     words_of,
 )
 from tilewright.simulator.lowering.plan import Plan
+from tilewright.simulator.profiles.profile import Profile
+
+
+class Moved(Protocol):
+    """An exchange between elements that has run, or that is only priced."""
+
+    @property
+    def memory(self) -> AnyArray:
+        """The parts that the elements need, (rows, columns, 1, values), at its end."""
+
+
+M = TypeVar("M", bound=Moved)
+MoveTensor = Callable[
+    [HaloExchange | Reshard, SpaceTime, Profile, ExchangeAddresses, AnyArray], M | None
+]
+"""A function that runs an exchange for an Einsum, given by its mapping, or prices it.
+
+The array is what the elements have. It returns None if the machine has no program for it.
+"""
 
 
 def intermediates(workload: Workload) -> dict[str, int]:
@@ -144,7 +163,7 @@ class _Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadyMemories:
+class ReadyMemories(Generic[M]):
     """What the elements have when an Einsum begins.
 
     `kept`: addresses of the tensors that earlier Einsums left; `held`: the values of those that its
@@ -154,26 +173,27 @@ class ReadyMemories:
 
     kept: LeftTensors
     held: Dict[str, AnyArray]
-    exchanges: tuple[ExchangeExecution, ...]
+    exchanges: tuple[M, ...]
 
 
 @dataclass(slots=True)
-class Exchange:
+class Exchange(Generic[M]):
     """Keep the tensors that stay in the elements while the Einsums of a workload run in turn.
 
     Where an Einsum needs a tensor in other elements than hold it, a program of the machine moves a
     copy. `workload`: the Einsums; `staying`: names of the tensors; `settings`: of the machine that
-    runs the moves; `persistent`: places of weights that are in the elements all the time;
-    `tensors`: those that were left so far, with their place and values.
+    runs the moves; `persistent`: places of weights that are in the elements all the time; `move`:
+    runs an exchange; `tensors`: those that were left so far, with their place and values.
     """
 
     workload: Workload
     staying: frozenset[str]
     settings: ExecutionSettings
-    persistent: PersistentPlaces = NO_PERSISTENT
+    persistent: PersistentPlaces
+    move: MoveTensor[M]
     tensors: dict[str, _Kept] = field(default_factory=dict)
 
-    def ready_for(self, *reads: SpaceTime) -> ReadyMemories:
+    def ready_for(self, *reads: SpaceTime) -> ReadyMemories[M]:
         """Return what the elements have when some Einsums begin, after the exchanges for them.
 
         The exchanges run now. reads: the mapping of an Einsum on the grid, or of all Einsums of a
@@ -182,7 +202,7 @@ class Exchange:
         """
         first_word = self.persistent.first_words(reads)
         held: dict[str, AnyArray] = {}
-        exchanges: list[ExchangeExecution] = []
+        exchanges: list[M] = []
         taken = [*self.persistent.taken, *(kept.taken for kept in self.tensors.values())]
         inputs = [(read, tensor) for read in reads for tensor in read.inputs]
         for read, tensor in inputs:
@@ -203,9 +223,7 @@ class Exchange:
         kept_tensors = LeftTensors(offsets, first_word, tuple(others))
         return ReadyMemories(kept_tensors, held, tuple(exchanges))
 
-    def _exchange(
-        self, read: SpaceTime, tensor: HeldTensor, taken: list[Taken]
-    ) -> tuple[ExchangeExecution, int]:
+    def _exchange(self, read: SpaceTime, tensor: HeldTensor, taken: list[Taken]) -> tuple[M, int]:
         """Run the exchange that brings a tensor to an Einsum; return it and the new address.
 
         Raises InfeasibleMapping if there is none.
@@ -217,7 +235,7 @@ class Exchange:
         check_size(read, word + words_of(tensor, read), profile.sram_reserved_bytes)
         addresses = ExchangeAddresses(kept.first_word, word)
         for exchange in exchanges_of(tensor.name, kept.where, needed(read, tensor)):
-            done = execute_exchange(exchange, read, profile, addresses, kept.values)
+            done = self.move(exchange, read, profile, addresses, kept.values)
             if done is not None:
                 return done, word
         raise lies_elsewhere(read, tensor)

@@ -10,21 +10,20 @@ from functools import cached_property
 import numpy as np
 
 from tilewright.arch.errors import TilewrightError
-from tilewright.arch.flattening.flat import FlatArch
-from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.html_parts import html_table
 from tilewright.arch.names import did_you_mean
 from tilewright.arch.quantities import quantity
 from tilewright.arch.spec.architecture import Arch
-from tilewright.mapper.grid.grid import Grid, grid_of
-from tilewright.mapper.grid.pipelines.einsum_groups import EinsumGroup, einsum_groups
-from tilewright.mapper.grid.reading.mapping_reading import space_time
+from tilewright.mapper.grid.pipelines.einsum_groups import EinsumGroup
 from tilewright.mapper.grid.space_time import SpaceTime
 from tilewright.mapper.mapping.mapping import Mapping
 from tilewright.mapper.model.evaluation import check_mapping
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.workload import Workload
-from tilewright.simulator.exchanges.exchange_execution import ExchangeExecution
+from tilewright.simulator.exchanges.exchange_execution import (
+    ExchangeExecution,
+    execute_exchange,
+)
 from tilewright.simulator.execution.einsum_execution import (
     EinsumExecution,
     ExecutionSettings,
@@ -33,19 +32,18 @@ from tilewright.simulator.execution.einsum_execution import (
 from tilewright.simulator.execution.exchange import (
     Exchange,
     ReadyMemories,
-    bank_offsets,
-    staying_tensors,
 )
+from tilewright.simulator.execution.mapped_workload import mapped_workload
 from tilewright.simulator.execution.operands import (
     AnyArray,
     operand_shape,
     with_zeros,
     workload_operands,
 )
-from tilewright.simulator.execution.persistent_places import persistent_places
 from tilewright.simulator.execution.pipeline_execution import PipelineExecution, execute_pipeline
 from tilewright.simulator.lowering.number_operations import NUMPY
 
+_Ready = ReadyMemories[ExchangeExecution]
 _HEAD = ("", "cycles", "at least", "latency", "energy")
 
 
@@ -171,15 +169,9 @@ def execute(
     check_mapping(arch, workload, mapping)
     values = workload_operands(workload, settings.seed, given)
     given.update(values)
-    groups = einsum_groups(mapping, workload, _grid(arch, workload))
-    by_einsum = {name: nest for group in groups for name, nest in group.mappings.items()}
-    staying = staying_tensors(by_einsum, workload, _grid(arch, workload).host.name)
-    reads = _reads(arch, workload, groups, staying)
-    programs = [[reads[name] for name in group.mappings] for group in groups]
-    persistent = persistent_places(programs, settings, bank_offsets(workload))
-    exchange = Exchange(workload, staying, settings, persistent)
-    run = _WorkloadRun(reads, settings, given, values, exchange)
-    for group in groups:
+    mapped = mapped_workload(arch, workload, mapping, settings, execute_exchange)
+    run = _WorkloadRun(mapped.reads, settings, given, values, mapped.exchange)
+    for group in mapped.groups:
         run.take(group)
     return Execution(tuple(run.einsums), tuple(run.exchanges), values, tuple(run.pipelines))
 
@@ -196,7 +188,7 @@ class _WorkloadRun:
     settings: ExecutionSettings
     given: dict[str, AnyArray]
     values: dict[str, AnyArray]
-    exchange: Exchange
+    exchange: Exchange[ExchangeExecution]
     einsums: list[EinsumExecution] = field(default_factory=list)
     pipelines: list[PipelineExecution] = field(default_factory=list)
     exchanges: list[ExchangeExecution] = field(default_factory=list)
@@ -220,7 +212,7 @@ class _WorkloadRun:
             values[tensor] = with_zeros(self.values[tensor], operand_shape(einsum, tensor))
         return values
 
-    def _einsum(self, read: SpaceTime, ready: ReadyMemories) -> None:
+    def _einsum(self, read: SpaceTime, ready: _Ready) -> None:
         inputs = self._inputs(read.workload_einsum)
         run = execute_einsum(read, self.settings, inputs, ready.kept, ready.held)
         self.exchange.finish(run.plan, run.memory)
@@ -230,7 +222,10 @@ class _WorkloadRun:
         self.einsums.append(run)
 
     def _pipeline(
-        self, group: EinsumGroup, reads: Sequence[SpaceTime], ready: ReadyMemories
+        self,
+        group: EinsumGroup,
+        reads: Sequence[SpaceTime],
+        ready: _Ready,
     ) -> None:
         inputs = {n: v for read in reads for n, v in self._inputs(read.workload_einsum).items()}
         run = execute_pipeline(group, reads, self.settings, inputs, ready)
@@ -248,23 +243,6 @@ class _WorkloadRun:
             whole = self.given.get(name, read_values)
             dtype = read_values.dtype
             self.values.setdefault(name, np.asarray(whole).astype(dtype, copy=False))
-
-
-def _reads(
-    arch: Arch, workload: Workload, groups: Sequence[EinsumGroup], staying: frozenset[str]
-) -> dict[str, SpaceTime]:
-    """Return the mapping of each Einsum on the grid, in the order in which they run."""
-    return {
-        name: space_time(
-            grid_path(arch, workload, workload.einsum(name)),
-            workload.einsum(name),
-            mapping,
-            staying,
-            group.passed,
-        )
-        for group in groups
-        for name, mapping in group.mappings.items()
-    }
 
 
 def _check_known(given: Dict[str, AnyArray], workload: Workload) -> None:
@@ -289,13 +267,3 @@ def _check_known(given: Dict[str, AnyArray], workload: Workload) -> None:
 def _kept(run: EinsumExecution) -> AnyArray:
     """Return the result of a run in the number type of the elements."""
     return run.output.astype(NUMPY[run.plan.read.dtype])
-
-
-def _grid(arch: Arch, workload: Workload) -> Grid:
-    """Return the grid that the first Einsum of a workload runs on."""
-    return grid_of(grid_path(arch, workload, workload.einsums[0]))
-
-
-def grid_path(arch: Arch, workload: Workload, einsum: Einsum) -> FlatArch:
-    """Return the path of components to the compute of the grid, for one Einsum."""
-    return flatten(arch, workload.scope(einsum.name))[0]

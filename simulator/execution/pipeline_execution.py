@@ -13,6 +13,7 @@ import numpy as np
 from tilewright.mapper.grid.pipelines.einsum_groups import EinsumGroup
 from tilewright.mapper.grid.predicted_counts import predict
 from tilewright.mapper.grid.space_time import SpaceTime
+from tilewright.simulator.exchanges.exchange_execution import ExchangeExecution
 from tilewright.simulator.execution.action_counts import action_energies, leak_energies
 from tilewright.simulator.execution.checked_run import CheckedRun, check_counts
 from tilewright.simulator.execution.einsum_execution import (
@@ -26,6 +27,7 @@ from tilewright.simulator.execution.operands import AnyArray, WrongResult
 from tilewright.simulator.execution.values.einsum_data import EinsumData
 from tilewright.simulator.execution.values.exact_products import Floats
 from tilewright.simulator.fast.fast_machine import run_fast
+from tilewright.simulator.lowering.addresses import LeftTensors
 from tilewright.simulator.lowering.kernel import COMPUTE
 from tilewright.simulator.lowering.number_operations import NUMPY
 from tilewright.simulator.lowering.pipelines.joined_colors import port_name
@@ -86,7 +88,7 @@ def execute_pipeline(
     reads: Sequence[SpaceTime],
     settings: ExecutionSettings,
     tensors: Mapping[str, AnyArray],
-    ready: ReadyMemories,
+    ready: ReadyMemories[ExchangeExecution],
 ) -> PipelineExecution:
     """Execute a group of Einsums as one program, and compare its results with numpy.
 
@@ -126,6 +128,39 @@ def execute_pipeline(
         error_share=_compared(plan, given, outputs),
         find_trace=lambda: run.trace,
     )
+
+
+def price_pipeline(
+    group: EinsumGroup,
+    reads: Sequence[SpaceTime],
+    settings: ExecutionSettings,
+    kept: LeftTensors,
+) -> PipelinePrice:
+    """Return what a group of Einsums costs at least as one program, without a run.
+
+    `kept`: addresses of what is in the elements' memories before. Raises InfeasibleMapping if the
+    group has no program or does not fit.
+    """
+    profile = settings.profile(reads[0].grid)
+    plan = pipeline_plan(group, reads, profile.sram_reserved_bytes, kept)
+    predicted = [predict(part.read) for part in plan.plans]
+    cycles = pipeline_bound(plan, profile) * plan.instances
+    energies = _energies(plan, predicted, cycles / profile.clock_hz)
+    return PipelinePrice(plan, cycles, _together(plan, predicted), energies)
+
+
+@dataclass(frozen=True, slots=True)
+class PipelinePrice:
+    """What several Einsums cost at least as one program.
+
+    `plan`: what would be lowered. `lower_bound_cycles`: no run goes below. `counts`, `energy_by`:
+    as of a run that takes so many cycles.
+    """
+
+    plan: PipelinePlan
+    lower_bound_cycles: int
+    counts: Mapping[str, int]
+    energy_by: Mapping[str, float]
 
 
 def _run(

@@ -11,7 +11,8 @@ from tilewright.mapper.evaluation.verified_score import evaluate
 from tilewright.mapper.workload.errors import InfeasibleMapping, NoFeasibleMapping
 from tilewright.mapper.workload.workload import Workload
 from tilewright.mapper.workload.workload_loading import load_workload
-from tilewright.simulator.execution.execution import execute, grid_path
+from tilewright.simulator.execution.execution import execute
+from tilewright.simulator.execution.mapped_workload import grid_path
 from tilewright.simulator.search.fronts.grid_front import GridFrontSearch
 from tilewright.simulator.search.grid_mapping import GridMapping, GridRequest, map_on_grid
 

@@ -23,7 +23,7 @@ from tilewright.mapper.grid.schemes.reduction_scheme import reduction_scheme
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings, execute_einsum
-from tilewright.simulator.execution.execution import grid_path
+from tilewright.simulator.execution.mapped_workload import grid_path
 from tilewright.simulator.fast.fast_machine import FastMachine
 from tilewright.simulator.lowering.cycle_bound import line_costs
 from tilewright.simulator.lowering.plan import program_of

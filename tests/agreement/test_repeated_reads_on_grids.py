@@ -27,7 +27,8 @@ from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.mapper.workload.formulas.reference import reference_values
 from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings, execute_einsum
-from tilewright.simulator.execution.execution import execute, grid_path
+from tilewright.simulator.execution.execution import execute
+from tilewright.simulator.execution.mapped_workload import grid_path
 from tilewright.simulator.search.grid_mapping import map_on_grid
 
 MACHINES = ("wse2-sdk-sim", "wse3-sdk-sim")

@@ -20,7 +20,7 @@ from tilewright.mapper.model.conventions import conventions_called
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings
-from tilewright.simulator.execution.execution import grid_path
+from tilewright.simulator.execution.mapped_workload import grid_path
 from tilewright.simulator.search.candidates.candidates import Candidates
 from tilewright.simulator.search.grid_mapping import map_on_grid
 

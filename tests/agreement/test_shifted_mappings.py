@@ -28,7 +28,7 @@ from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.simulator.execution.action_counts import predicted_energy
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings, execute_einsum
-from tilewright.simulator.execution.execution import grid_path
+from tilewright.simulator.execution.mapped_workload import grid_path
 from tilewright.simulator.search.quick_bound import QuickBound
 
 MACHINES = ("wse2-sdk-sim", "wse3-sdk-sim")

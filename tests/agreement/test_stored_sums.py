@@ -19,7 +19,7 @@ from tilewright.simulator.execution.einsum_execution import (
     ExecutionSettings,
     execute_einsum,
 )
-from tilewright.simulator.execution.execution import grid_path
+from tilewright.simulator.execution.mapped_workload import grid_path
 
 Size = tuple[int, int, int]
 """Columns, rows and words of a tile."""

@@ -27,7 +27,8 @@ from tilewright.mapper.mapping.mapping import (
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.workload import Workload
 from tilewright.mapper.workload.workload_loading import load_workload
-from tilewright.simulator.execution.execution import execute, grid_path
+from tilewright.simulator.execution.execution import execute
+from tilewright.simulator.execution.mapped_workload import grid_path
 from tilewright.simulator.lowering.pipelines.pipeline_plan import PipelinePlan, pipeline_plan
 
 PIPELINES: dict[str, tuple[str, ...]] = {

@@ -133,7 +133,7 @@ def find_front_on_machine(
     TilewrightError for a metric or an Einsum that there is not, NoFeasibleMapping if nothing fits
     an element.
     """
-    from tilewright.simulator.execution.execution import grid_path
+    from tilewright.simulator.execution.mapped_workload import grid_path
     from tilewright.simulator.search.fronts.cascade_front import CascadeFrontSearch
     from tilewright.simulator.search.fronts.grid_front import METRICS, GridFrontSearch
 

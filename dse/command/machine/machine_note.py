@@ -15,7 +15,7 @@ NOT_EXECUTED = (
 
 NOT_RUN = (
     "note: costs of the model, with exact last tiles and all words from one corner of the fabric; "
-    "`tilewright execute` runs the mapping, and counts padding, hops and cycles of the machine"
+    "--machine wse2-sdk-sim counts what the machine does, `tilewright execute` runs the mapping"
 )
 
 

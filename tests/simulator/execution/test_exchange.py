@@ -13,7 +13,8 @@ from tilewright.mapper.mapping.mapping import Compute, Mapping, Node, Sequential
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.simulator.execution.exchange import bank_offsets, intermediates, staying_tensors
-from tilewright.simulator.execution.execution import Execution, execute, grid_path
+from tilewright.simulator.execution.execution import Execution, execute
+from tilewright.simulator.execution.mapped_workload import grid_path
 from tilewright.simulator.search.grid_mapping import map_on_grid
 
 READ_TWICE = cascade_workload("read twice")

@@ -19,7 +19,7 @@ from tilewright.mapper.searches.shared.hit_counts import EINSUMS, SIMULATIONS
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings
-from tilewright.simulator.execution.execution import grid_path
+from tilewright.simulator.execution.mapped_workload import grid_path
 from tilewright.simulator.isa.machine_errors import RunStoppedError
 from tilewright.simulator.known.content_store import NOTHING_KEPT, ContentStore
 from tilewright.simulator.quotient import pattern_cycles

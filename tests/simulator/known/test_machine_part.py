@@ -7,7 +7,7 @@ from grid_mappings import HARDWARE, einsum_workload
 
 from tilewright.arch.files.source import load_document
 from tilewright.arch.spec.load import load_arch
-from tilewright.simulator.execution.execution import grid_path
+from tilewright.simulator.execution.mapped_workload import grid_path
 from tilewright.simulator.known.content_key import content_key
 from tilewright.simulator.known.machine_part import machine_part
 

@@ -10,7 +10,7 @@ from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.grid.grid_constraints import GridConstraints
 from tilewright.mapper.searches.budget import budget_from
 from tilewright.mapper.workload.workload_loading import load_workload
-from tilewright.simulator.execution.execution import grid_path
+from tilewright.simulator.execution.mapped_workload import grid_path
 from tilewright.simulator.quotient import pattern_cycles
 from tilewright.simulator.search.candidates import candidates
 from tilewright.simulator.search.grid_mapping import (

@@ -22,7 +22,8 @@ from tilewright.mapper.workload.workload import Workload
 from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings
 from tilewright.simulator.execution.exchange import intermediates
-from tilewright.simulator.execution.execution import execute, grid_path
+from tilewright.simulator.execution.execution import execute
+from tilewright.simulator.execution.mapped_workload import grid_path
 from tilewright.simulator.search import grid_mapping
 from tilewright.simulator.search.grid_certificate import NotExecuted
 from tilewright.simulator.search.grid_mapping import (

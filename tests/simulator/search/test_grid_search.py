@@ -16,7 +16,7 @@ from tilewright.mapper.grid.reading.mapping_reading import space_time
 from tilewright.mapper.workload.errors import InfeasibleMapping, NoFeasibleMapping
 from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings, execute_einsum
-from tilewright.simulator.execution.execution import grid_path
+from tilewright.simulator.execution.mapped_workload import grid_path
 from tilewright.simulator.search.grid_search import GridObjective, GridSearch
 
 CONSTRAINTS = {

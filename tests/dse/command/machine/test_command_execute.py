@@ -329,3 +329,21 @@ def test_what_is_wrong_in_a_mapping_by_hand_has_its_place(here, written, instead
     assert refused.exit_code == 2
     assert words in refused.stderr
     assert f"m.yaml:{line}:" in refused.stderr
+
+
+@pytest.mark.usefixtures("found")
+def test_costs_on_the_machine_are_those_of_an_execution_without_a_run():
+    asked = ("--arch", "wafer_grid", "--workload", "w.yaml", "--mapping", "m.yaml")
+    document = json.loads(run("evaluate", *asked, "--machine", "wse2-sdk-sim", "--json").stdout)
+    ran = json.loads(executed("--json").stdout)
+    assert document["lower_bound_cycles"] == ran["lower_bound_cycles"]
+    counts = {key: n for program in document["programs"] for key, n in program["counts"].items()}
+    runs = (*ran["einsums"], *ran["exchanges"])
+    assert counts == {key: n for each in runs for key, n in each["counts"].items()}
+    text = run("evaluate", *asked, "--machine", "wse2-sdk-sim").stdout
+    assert "H: counted on wse2-sdk-sim, not executed" in text
+    assert f"at least {document['lower_bound_cycles']:,} cycles" in text
+    refused = run("evaluate", *asked, "--machine", "wse2-sdk-sim", "--html", "e.html")
+    assert refused.exit_code == 2
+    assert "--html is an option of costs by the model" in refused.stderr
+    assert "wse9" in run("evaluate", *asked, "--machine", "wse9").stderr

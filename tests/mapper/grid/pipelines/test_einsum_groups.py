@@ -23,7 +23,7 @@ from tilewright.mapper.mapping.mapping_file import dump_mapping, load_mapping
 from tilewright.mapper.workload.errors import InfeasibleMapping, MappingError
 from tilewright.mapper.workload.workload import Workload
 from tilewright.mapper.workload.workload_loading import load_workload
-from tilewright.simulator.execution.execution import grid_path
+from tilewright.simulator.execution.mapped_workload import grid_path
 
 CASE = example("two layers", 4)
 

@@ -15,7 +15,7 @@ from tilewright.simulator.execution.einsum_execution import (
     ExecutionSettings,
     execute_einsum,
 )
-from tilewright.simulator.execution.execution import grid_path
+from tilewright.simulator.execution.mapped_workload import grid_path
 from tilewright.simulator.lowering.passes.plan_passes import plan_passes
 from tilewright.simulator.lowering.plan import program_of
 

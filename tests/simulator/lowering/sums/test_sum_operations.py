@@ -11,7 +11,7 @@ from tilewright.mapper.grid.grid_mapspace import GridMapspace
 from tilewright.mapper.grid.reading.mapping_reading import space_time
 from tilewright.mapper.grid.space_time import SpaceTime
 from tilewright.simulator.build.task_builder import TaskBuilder
-from tilewright.simulator.execution.execution import grid_path
+from tilewright.simulator.execution.mapped_workload import grid_path
 from tilewright.simulator.instructions.element_map import Map
 from tilewright.simulator.isa.dsd import Ref
 from tilewright.simulator.lowering.sum_roles import Role

@@ -1,0 +1,66 @@
+"""What `evaluate --machine` says: the exact counts of a mapping, and the least cycles, unrun."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from tilewright.arch.errors import TilewrightError
+from tilewright.arch.quantities import quantity
+
+if TYPE_CHECKING:
+    from tilewright.simulator.execution.prediction import Prediction, ProgramPrediction
+
+_OF_THE_MODEL = {"html": None, "allow_incomplete": False, "conventions": "default"}
+
+
+def check_no_model_options(options: Mapping[str, Any]) -> None:
+    """Raise TilewrightError for an option of `evaluate` that has no meaning on a machine."""
+    for name, default in _OF_THE_MODEL.items():
+        if options[name] != default:
+            raise TilewrightError(
+                f"--{name.replace('_', '-')} is an option of costs by the model",
+                value="--machine",
+                instead="--machine without it; `tilewright execute --html FILE` writes a page",
+            )
+
+
+def prediction_lines(prediction: Prediction) -> list[str]:
+    """Return what a mapping costs at least as lines for the terminal."""
+    from tilewright.dse.report.execution_page import count_lines
+
+    lines: list[str] = []
+    for program in prediction.programs:
+        lines += [
+            f"{program.name}: counted on {prediction.machine}, not executed",
+            f"  cycles    {program.lower_bound_cycles:>14,}  at least",
+            f"  energy    {quantity(program.energy, 'energy'):>14}  exact but for leakage",
+        ]
+        if program.sram_bits:
+            lines.append(f"  SRAM      {program.sram_bits // 8:>8,} bytes  of an element")
+        lines += [f"    {line}" for line in count_lines(program.counts)]
+    total = f"at least {prediction.lower_bound_cycles:,} cycles, "
+    total += f"{quantity(prediction.latency, 'latency')}, {quantity(prediction.energy, 'energy')}"
+    return [*lines, "", f"{total}; `tilewright execute` runs the mapping"]
+
+
+def prediction_document(prediction: Prediction) -> dict[str, Any]:
+    """Return what a mapping costs at least as one JSON document."""
+    return {
+        "machine": prediction.machine,
+        "lower_bound_cycles": prediction.lower_bound_cycles,
+        "latency": prediction.latency,
+        "energy": prediction.energy,
+        "programs": [_program_document(program) for program in prediction.programs],
+    }
+
+
+def _program_document(program: ProgramPrediction) -> dict[str, Any]:
+    return {
+        "name": program.name,
+        "lower_bound_cycles": program.lower_bound_cycles,
+        "energy": program.energy,
+        "energy_by": dict(program.energy_by),
+        "counts": dict(program.counts),
+        "sram_bits": program.sram_bits,
+    }

@@ -1,0 +1,141 @@
+"""What a mapping of a workload costs on a grid at least, without a run: counts, energy, cycles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping as Dict
+from dataclasses import dataclass
+
+import numpy as np
+
+from tilewright.arch.spec.architecture import Arch
+from tilewright.mapper.grid.pipelines.einsum_groups import EinsumGroup
+from tilewright.mapper.grid.predicted_counts import predict
+from tilewright.mapper.mapping.mapping import Mapping
+from tilewright.mapper.model.evaluation import check_mapping
+from tilewright.mapper.workload.workload import Workload
+from tilewright.simulator.exchanges.exchange_execution import ExchangePrice, price_exchange
+from tilewright.simulator.execution.action_counts import run_energies
+from tilewright.simulator.execution.einsum_execution import ExecutionSettings
+from tilewright.simulator.execution.mapped_workload import MappedWorkload, mapped_workload
+from tilewright.simulator.execution.pipeline_execution import price_pipeline
+from tilewright.simulator.lowering.cycle_bound import lower_bound
+from tilewright.simulator.lowering.plan import Plan, plan_of
+from tilewright.simulator.profiles.profile import Profile
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramPrediction:
+    """What one program of a mapping costs: an Einsum, a pipeline of Einsums, or an exchange.
+
+    `name`: of the Einsums, or the tensor and the Einsum that needs it. `lower_bound_cycles`: no run
+    goes below. `counts`: numbers of actions by `name/component/tensor/action`, exact. `energy_by`:
+    joules of the actions, exact, and of the leakage in these cycles. `sram_bits`: of the tiles in
+    an element, 0 for an exchange.
+    """
+
+    name: str
+    lower_bound_cycles: int
+    counts: Dict[str, int]
+    energy_by: Dict[str, float]
+    sram_bits: int = 0
+
+    @property
+    def energy(self) -> float:
+        """Joules, with the leakage in the cycles of the lower bound."""
+        return float(sum(self.energy_by.values()))
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """What a mapping of a workload costs on a machine at least, by program, in their order.
+
+    `machine`: name of the profile; `clock_hz`: its clock.
+    """
+
+    programs: tuple[ProgramPrediction, ...]
+    machine: str
+    clock_hz: float
+
+    @property
+    def lower_bound_cycles(self) -> int:
+        """Cycles that no execution of the mapping goes below."""
+        return sum(program.lower_bound_cycles for program in self.programs)
+
+    @property
+    def latency(self) -> float:
+        """Seconds of the cycles of the lower bound."""
+        return self.lower_bound_cycles / self.clock_hz
+
+    @property
+    def energy(self) -> float:
+        """Joules of all actions, exact, and of the leakage in the cycles of the lower bound."""
+        return sum(program.energy for program in self.programs)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Numbers of actions by `name/component/tensor/action`, those of each execution."""
+        return {key: n for program in self.programs for key, n in program.counts.items()}
+
+
+def predict_execution(
+    arch: Arch, workload: Workload, mapping: Mapping, settings: ExecutionSettings | None = None
+) -> Prediction:
+    """Return what an execution of a mapping counts, and the least that it takes, without a run.
+
+    Counts and the energy of actions are those of `execute`; cycles are a lower bound
+    (theory/grid.md §6). Raises MappingError if it is no mapping of this workload and architecture;
+    InfeasibleMapping, with the reason, if it is not on the grid or does not fit.
+    """
+    settings = settings or ExecutionSettings()
+    check_mapping(arch, workload, mapping)
+    mapped = mapped_workload(arch, workload, mapping, settings, price_exchange)
+    programs: list[ProgramPrediction] = []
+    for group in mapped.groups:
+        programs += _of_group(group, mapped, settings)
+    profile = _profile(mapped, settings)
+    return Prediction(tuple(programs), profile.name, float(profile.clock_hz))
+
+
+def _profile(mapped: MappedWorkload[ExchangePrice], settings: ExecutionSettings) -> Profile:
+    return settings.profile(next(iter(mapped.reads.values())).grid)
+
+
+def _of_group(
+    group: EinsumGroup, mapped: MappedWorkload[ExchangePrice], settings: ExecutionSettings
+) -> list[ProgramPrediction]:
+    """Return the programs of a group of Einsums, the exchanges before it first."""
+    reads = [mapped.reads[name] for name in group.mappings]
+    ready = mapped.exchange.ready_for(*reads)
+    programs = [
+        ProgramPrediction(done.name, done.lower_bound_cycles, done.counts, done.energy_by)
+        for done in ready.exchanges
+    ]
+    if group.is_pipeline:
+        price = price_pipeline(group, reads, settings, ready.kept)
+        plans, plan = price.plan.plans, price.plan
+        cycles, bits = price.lower_bound_cycles, plan.words * 16
+        programs.append(ProgramPrediction(plan.name, cycles, price.counts, price.energy_by, bits))
+        passed = plan.passed
+    else:
+        alone = plan_of(reads[0], settings.profile(reads[0].grid).sram_reserved_bytes, ready.kept)
+        plans, passed = (alone,), frozenset()
+        programs.append(_of_einsum(alone, settings))
+    for part in plans:
+        _leave(mapped, part, passed)
+    return programs
+
+
+def _of_einsum(plan: Plan, settings: ExecutionSettings) -> ProgramPrediction:
+    read, profile = plan.read, settings.profile(plan.read.grid)
+    cycles = lower_bound(plan, profile) * read.einsum.n_instances
+    counts = predict(read)
+    energies = run_energies(read, counts, cycles / profile.clock_hz)
+    bits = plan.addresses.words * 16
+    return ProgramPrediction(read.einsum.name, cycles, counts, energies, bits)
+
+
+def _leave(mapped: MappedWorkload[ExchangePrice], plan: Plan, passed: frozenset[str]) -> None:
+    """Note that the result of an Einsum is in the elements, unless a pipeline passed it on."""
+    name = plan.read.output.name
+    nothing = np.zeros((plan.read.rows, plan.read.columns, 1, 0))
+    mapped.exchange.finish(plan, {} if name in passed else {name: nothing})
