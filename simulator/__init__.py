@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from tilewright.simulator.build.program_builder import ProgramBuilder
     from tilewright.simulator.execution.einsum_execution import ExecutionSettings
     from tilewright.simulator.execution.execution import execute
-    from tilewright.simulator.execution.prediction import predict_execution
     from tilewright.simulator.isa.machine_errors import DeadlockError
     from tilewright.simulator.profiles.profile import load_profile
     from tilewright.simulator.program.program import Program
@@ -29,7 +28,6 @@ __all__ = [
     "load_profile",
     "map_on_grid",
     "perfetto",
-    "predict_execution",
 ]
 
 __getattr__, __dir__ = lazily(
@@ -45,6 +43,5 @@ __getattr__, __dir__ = lazily(
         "load_profile": "tilewright.simulator.profiles.profile",
         "map_on_grid": "tilewright.simulator.search.grid_mapping",
         "perfetto": "tilewright.simulator.show.timeline",
-        "predict_execution": "tilewright.simulator.execution.prediction",
     },
 )

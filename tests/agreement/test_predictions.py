@@ -11,7 +11,8 @@ from tilewright.mapper import load_workload
 from tilewright.mapper.grid.grid_constraints import GridConstraints
 from tilewright.mapper.mapping.mapping import Mapping
 from tilewright.mapper.workload.workload import Workload
-from tilewright.simulator import ExecutionSettings, execute, map_on_grid, predict_execution
+from tilewright.simulator import ExecutionSettings, execute, map_on_grid
+from tilewright.simulator.execution.prediction import predict_execution
 from tilewright.simulator.search.grid_mapping import GridRequest
 
 MACHINES = ("wse2-sdk-sim", "wse3-sdk-sim")
