@@ -307,12 +307,12 @@ the front found so far, as a share of the hypervolume of all designs that any se
 box spans from the best to 1.1 times the distance to the worst of these. Median over the seeds, with
 quartiles. The last column is the Mann-Whitney test of the last figures against those of `random`,
 two-sided. `grid` takes no seed, so its rows are alike. `cmaes` takes one objective: it is given the
-product of the logarithms. `gp` (torch, one thread) takes 7 s of a processor for a search of
-`tenstorrent_matmul`, 35 s for one of `trainium_matmul` and 70 s for one of `tpu_v4i_gpt3`, nearly
+product of the logarithms. `gp` (torch, one thread) takes half a minute of a processor for a search
+of `tenstorrent_matmul` and 70 s for one of each of the others, on a machine with other work, nearly
 all of it in the acquisition function of Optuna's sampler; all designs of all samplers and seeds
-together take less than two minutes. In 1 of its 30 searches Optuna's arithmetic failed on a
-proposal, which was drawn at random (`dse/sampling/steady_gp.py`). With torch,
-`python benchmarks/samplers.py --only gp --write` makes searches of it that are missing.
+together take less than two minutes. Where Optuna's arithmetic fails on a proposal (in 1 of 30
+searches of an earlier day), the design is drawn at random (`dse/sampling/steady_gp.py`). With
+torch, `python benchmarks/samplers.py --only gp --write` makes searches of it that are missing.
 
 {sections}"""
 
