@@ -9,7 +9,7 @@ that need different tiles find them one after the other in the stream, and each 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -68,20 +68,23 @@ def host_streams(read: SpaceTime) -> tuple[HostStream, ...]:
 
 def _stream(read: SpaceTime, tensor: HeldTensor) -> HostStream:
     shares = {axis: _shares(read, tensor, axis) for axis in ("X", "Y")}
-    columns, rows = read.columns, read.rows
+    lines, number, tiles, hops = line_streams(shares["X"], shares["Y"], read.columns, read.rows)
     periods = 1 if tensor.shift is not None else read.visits(tensor)
-    lines = shared_lines(shares["X"], shares["Y"], columns, rows)
     together = read.values_per_wavelet(tensor)
-    if lines == "rows":
-        return HostStream(tensor, lines, rows, shares["X"], periods, columns - 1, together)
-    if lines == "columns":
-        return HostStream(tensor, lines, columns, shares["Y"], periods, rows - 1, together)
-    tiles, links = shares["X"] * shares["Y"], columns * rows - 1
-    return HostStream(tensor, lines, 1, tiles, periods, links, together)
+    return HostStream(tensor, lines, number, tiles, periods, hops, together)
 
 
-def shared_lines(along_x: int, along_y: int, columns: int, rows: int) -> Lines:
-    """Return which elements share a stream of an input: each row, each column or the whole grid.
+class LineStreams(NamedTuple):
+    """The streams of an input over a grid: `lines`, `number`, `tiles`, `hops` as of HostStream."""
+
+    lines: Lines
+    number: int
+    tiles: int
+    hops: int
+
+
+def line_streams(along_x: int, along_y: int, columns: int, rows: int) -> LineStreams:
+    """Return the streams of an input: each row shares one, each column, or the whole grid.
 
     `along_x`, `along_y`: into how many different parts the input is divided along the axes of a
     grid of `columns` and `rows`. Rows share one if every row has another part; columns likewise. If
@@ -89,8 +92,18 @@ def shared_lines(along_x: int, along_y: int, columns: int, rows: int) -> Lines:
     """
     by_rows, by_columns = along_y == rows, along_x == columns
     if by_rows and (not by_columns or rows >= columns):
-        return "rows"
-    return "columns" if by_columns else "whole"
+        return LineStreams("rows", rows, along_x, columns - 1)
+    if by_columns:
+        return LineStreams("columns", columns, along_y, rows - 1)
+    return LineStreams("whole", 1, along_x * along_y, columns * rows - 1)
+
+
+def links_to_last(lines: Lines, columns: int, rows: int) -> int:
+    """Return how many links lie between the border and the last element of a line.
+
+    Of a grid of `columns` and `rows`; a stream of the whole grid goes down and along.
+    """
+    return (columns - 1) * (lines != "columns") + (rows - 1) * (lines != "rows")
 
 
 def _shares(read: SpaceTime, tensor: HeldTensor, axis: Axis) -> int:

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from tilewright.mapper.grid.grid_mapspace import GridFamily, GridMapspace
 from tilewright.mapper.grid.grid_shares import Share, local_sizes
-from tilewright.mapper.grid.host_streams import Lines, shared_lines
+from tilewright.mapper.grid.host_streams import Lines, line_streams, links_to_last
 from tilewright.mapper.grid.number_types import dtype_of, values_per_wavelet
 from tilewright.mapper.grid.reductions import Axis
 from tilewright.mapper.workload.einsum import Affine, TensorAccess
@@ -156,10 +156,8 @@ class DivisionBound:
                 else _parts_along(access, tiles.family.shares, axis)
                 for axis in AXES
             )
-            lines = shared_lines(along_x, along_y, columns, rows)
-            number = {"rows": rows, "columns": columns, "whole": 1}[lines]
-            links = (columns - 1) * (lines != "columns") + (rows - 1) * (lines != "rows")
-            yield _Way(lines, entered / number, links)
+            lines, number, _, _ = line_streams(along_x, along_y, columns, rows)
+            yield _Way(lines, entered / number, links_to_last(lines, columns, rows))
 
     def _rings(self, access: TensorAccess, tiles: FamilyTiles) -> Iterator[Axis | None]:
         """Yield the axes along which the tiles of an input may go round rings, and None."""

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.mapper.grid.grid_mapspace import GridFamily, GridMapspace
-from tilewright.mapper.grid.host_streams import Lines, shared_lines
+from tilewright.mapper.grid.host_streams import Lines, line_streams, links_to_last
 from tilewright.mapper.grid.number_types import dtype_of
 from tilewright.mapper.grid.reductions import Axis
 from tilewright.mapper.grid.schemes.reduction_scheme import ReductionScheme, reduction_scheme
@@ -296,21 +296,17 @@ class QuickBound:
         visits = tiles.turns(access) if ring is None else 1
         entered = along_x * along_y * words * visits
         _check_entering(access, entered)
-        lines = shared_lines(along_x, along_y, columns, rows)
-        parts = {"rows": along_x, "columns": along_y, "whole": along_x * along_y}[lines]
+        lines, number, parts, links_of_word = line_streams(along_x, along_y, columns, rows)
         if parts > 1 and parts * words > MAX_FILTER_COUNT:
             raise InfeasibleMapping(
                 f"elements of a line take more than {MAX_FILTER_COUNT:,} words of {access.tensor} "
                 "in turn, more than the filter of a router counts"
             )
-        group_columns, group_rows = tiles.groups
-        links = (columns - 1) * (lines != "columns") + (rows - 1) * (lines != "rows")
-        inside = (group_columns - 1) * (lines != "columns") + (group_rows - 1) * (lines != "rows")
-        way, to_group = (float(way_in(number, self.profile)) for number in (links, links - inside))
-        number = {"rows": rows, "columns": columns, "whole": 1}[lines]
-        hops = entered * (columns * rows // number - 1)
+        links = links_to_last(lines, columns, rows)
+        to_first = links - links_to_last(lines, *tiles.groups)
+        way, to_group = (float(way_in(crossed, self.profile)) for crossed in (links, to_first))
         read, written = (n * values * visits for n in (along_x * along_y, columns * rows))
-        all_words = BorderWords(read, written, hops)
+        all_words = BorderWords(read, written, entered * links_of_word)
         return _Stream(access, lines, words, entered / number, all_words, way, to_group)
 
     # -- memory ----------------------------------------------------------------------------
