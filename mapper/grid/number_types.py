@@ -95,6 +95,19 @@ def values_per_wavelet(values: int, dtype: str) -> int:
     return 2 if dtype in ("f16", "i16") and values % 2 == 0 else 1
 
 
+def tile_values_per_wavelet(
+    values: int, access: TensorAccess, einsum: Einsum, *, is_added: bool
+) -> int:
+    """Return how many values of a tile of a tensor go in one wavelet: 1 or 2.
+
+    `values`: of the tile; `is_added`: whether elements add up the output. Maps, which join sums
+    where no operation does, take values one by one.
+    """
+    if access.output and is_added and not joins_in_one_operation(einsum):
+        return 1
+    return values_per_wavelet(values, dtype_of(access, einsum))
+
+
 def words_of_values(values: int, dtype: str) -> int:
     """Return in how many wavelets so many values of a type go together."""
     return values // values_per_wavelet(values, dtype)

@@ -16,9 +16,8 @@ from tilewright.arch.flattening.flat import FlatArch
 from tilewright.mapper.grid.grid import Grid
 from tilewright.mapper.grid.number_types import (
     NumberTypes,
-    joins_in_one_operation,
     number_types,
-    values_per_wavelet,
+    tile_values_per_wavelet,
 )
 from tilewright.mapper.grid.reductions import Axis
 from tilewright.mapper.mapping.mapping import Mapping
@@ -171,12 +170,11 @@ class SpaceTime:
     def values_per_wavelet(self, tensor: HeldTensor) -> int:
         """Return how many values of a tensor's tiles go in one wavelet: 1 or 2.
 
-        It holds for all streams of them, but for a ring's partial sums, which go in chunks. Maps,
-        which join sums where no operation does, take values one by one.
+        It holds for all streams of them, but for a ring's partial sums, which go in chunks.
         """
-        if tensor.access.output and self.is_added and not joins_in_one_operation(self.einsum):
-            return 1
-        return values_per_wavelet(tensor.values, self.dtype_of(tensor.name))
+        return tile_values_per_wavelet(
+            tensor.values, tensor.access, self.einsum, is_added=self.is_added
+        )
 
     def words(self, tensor: HeldTensor) -> int:
         """Return the words (wavelets) in which one tile of a tensor goes over links."""

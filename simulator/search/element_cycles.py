@@ -16,9 +16,8 @@ from tilewright.mapper.grid.grid_mapspace import GridFamily, GridMapspace, tile_
 from tilewright.mapper.grid.grid_shares import Share, local_sizes
 from tilewright.mapper.grid.number_types import (
     dtype_of,
-    joins_in_one_operation,
     number_types,
-    words_of_values,
+    tile_values_per_wavelet,
 )
 from tilewright.mapper.workload.einsum import Einsum, TensorAccess
 from tilewright.simulator.compile.columns import BANKS
@@ -125,11 +124,11 @@ class FamilyTiles:
 def _words(einsum: Einsum, values: Sequence[int], groups: tuple[int, int]) -> Iterator[int]:
     """Yield the words in which tiles of so many values go: those of each input, then the output's.
 
-    `groups`: columns and rows of elements that add up; maps, if they do it, take values one by one.
+    `groups`: columns and rows of elements that add up.
     """
+    is_added = prod(groups) > 1
     for access, number in zip((*einsum.inputs, einsum.outputs[0]), values, strict=True):
-        by_map = access.output and prod(groups) > 1 and not joins_in_one_operation(einsum)
-        yield number if by_map else words_of_values(number, dtype_of(access, einsum))
+        yield number // tile_values_per_wavelet(number, access, einsum, is_added=is_added)
 
 
 def share_of(shares: Sequence[Share], axis: str) -> int:
