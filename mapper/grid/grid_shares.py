@@ -25,6 +25,7 @@ MOST_ON_AXIS = 2
 """Rank variables whose values are shared along one axis."""
 Allows = Callable[[str, frozenset[str]], bool]
 Integers = npt.NDArray[np.int64]
+Points = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,17 +71,11 @@ def least_work_shares(grid: Grid, einsum: Einsum, allows: Allows) -> list[tuple[
     columns, rows = along["X"], along["Y"]
     if not columns.shares or not rows.shares:
         return []
-    best, least = list[tuple[Share, ...]](), float("inf")
-    for first, counts, product in zip(
-        columns.shares, columns.counts, columns.products, strict=True
-    ):
-        likely = rows.using(einsum.operations / (product * least))
-        if not likely:
-            continue
-        work = _work(einsum, counts, rows.counts[:likely])
-        if work.min() < least:
-            best, least = [], float(work.min())
-        chosen = np.flatnonzero(work == least) if np.isfinite(least) else ()
+    best, most = list[tuple[Share, ...]](), _MostPoints(float("inf"))
+    for first, work in _work_by_columns(einsum, columns, rows, most):
+        if work.min() < most.points:
+            best, most.points = [], float(work.min())
+        chosen = np.flatnonzero(work == most.points) if np.isfinite(most.points) else ()
         best += [(*first, *rows.shares[place]) for place in chosen]
     return best
 
@@ -143,14 +138,9 @@ def shares_within(
     """
     columns, rows = (_Options.of(axis, grid, einsum, allows) for axis in ("X", "Y"))
     within: list[tuple[Share, ...]] = []
-    for first, counts, product in zip(
-        columns.shares, columns.counts, columns.products, strict=True
-    ):
-        likely = rows.using(einsum.operations / (product * points))
-        if likely:
-            work = _work(einsum, counts, rows.counts[:likely])
-            chosen = np.flatnonzero((work <= points) & np.isfinite(work))
-            within += [(*first, *rows.shares[place]) for place in chosen]
+    for first, work in _work_by_columns(einsum, columns, rows, _MostPoints(points)):
+        chosen = np.flatnonzero((work <= points) & np.isfinite(work))
+        within += [(*first, *rows.shares[place]) for place in chosen]
         if len(within) > most:
             return None
     return within
@@ -257,7 +247,30 @@ def share_counts(einsum: Einsum, name: str, most: int) -> list[int]:
     return [n for n in numbers if bound % n == 0]
 
 
-def _work(einsum: Einsum, first: Integers, others: Integers) -> npt.NDArray[np.float64]:
+@dataclass
+class _MostPoints:
+    """The points that an element may have, which a search for the fewest lowers as it goes."""
+
+    points: float
+
+
+def _work_by_columns(
+    einsum: Einsum, columns: _Options, rows: _Options, most: _MostPoints
+) -> Iterator[tuple[tuple[Share, ...], Points]]:
+    """Yield each option along X, and an element's points with each of the first options along Y.
+
+    Options on so few elements that any division leaves one more than `most` are left out: the last
+    ones along Y, and one along X with which none is left.
+    """
+    for first, counts, product in zip(
+        columns.shares, columns.counts, columns.products, strict=True
+    ):
+        likely = rows.using(einsum.operations / (product * most.points))
+        if likely:
+            yield first, _work(einsum, counts, rows.counts[:likely])
+
+
+def _work(einsum: Einsum, first: Integers, others: Integers) -> Points:
     """Return the points of an element for one option along X with each option along Y.
 
     `first`: (variables,) counts along X; `others`: (options, variables) counts along Y. Infinite
@@ -271,5 +284,5 @@ def _work(einsum: Einsum, first: Integers, others: Integers) -> npt.NDArray[np.f
     pads = np.array([may_pad(einsum, name) for name in einsum.bounds], dtype=bool)
     is_even = bounds % counts == 0
     allowed = (is_even | (pads & (outer == first))).all(axis=1)
-    points: npt.NDArray[np.float64] = local.astype(np.float64).prod(axis=1)
+    points: Points = local.astype(np.float64).prod(axis=1)
     return np.where(allowed, points, np.inf)
