@@ -35,7 +35,7 @@ from tilewright.simulator.run.trace import Counts, Trace
 
 LARGE_GRID = 8192
 """Elements from which on the fast engine is tried: on fewer it saves nothing (fast_engine.md)."""
-LONG_RUN = 32_000_000
+VALUES_ALONE_PAY = 32_000_000
 """Cycles times elements, of a run whose cycles are known, that runs for values alone: some 1.3 s,
 and a fifth of it for values alone."""
 VALUES_ALONE = "values alone"
@@ -219,7 +219,7 @@ def _cycles_of_long(request: RunRequest, cycles: int | None) -> int | None:
     plan, program, profile = request.plan, request.program, request.profile
     least = lower_bound(plan, profile) if cycles is None else cycles
     visits = least * program.placement.size
-    if visits < LONG_RUN:
+    if visits < VALUES_ALONE_PAY:
         return None
     return cycles or FastMachine(program, profile, effort=effort_before(visits)).cycles
 

@@ -23,7 +23,7 @@ from tilewright.simulator.lowering.plan import Plan
 from tilewright.simulator.run.machine import Stop
 from tilewright.simulator.search.quick_bound import QuickBound
 
-LONG_RUN: Final = 4_000_000
+SIDE_BY_SIDE: Final = 4_000_000
 """Cycles times elements from which on runs go side by side: some 0.3 s (engine-speed.md)."""
 ON_NUMBERS: Final = 0.5
 """Seconds of a budget that are left to execute the best candidate on numbers."""
@@ -151,7 +151,7 @@ class CandidateRuns:
 
     def _is_long(self, choice: GridChoice) -> bool:
         cycles = self.candidates.quick.cycles(choice.family)
-        return cycles * choice.family.elements >= LONG_RUN
+        return cycles * choice.family.elements >= SIDE_BY_SIDE
 
 
 @cache

@@ -64,7 +64,7 @@ def test_the_best_of_a_search_runs_for_values_alone_where_its_run_is_long(
     arch = load_arch(HARDWARE, variables={"GridX": 4, "GridY": 4})
     flat = flatten(arch, workload.scope("Z"))[0]
     short = GridSearch().run(flat, workload.einsums[0]).execution
-    monkeypatch.setattr(einsum_execution, "LONG_RUN", 0)
+    monkeypatch.setattr(einsum_execution, "VALUES_ALONE_PAY", 0)
     long = GridSearch().run(flat, workload.einsums[0]).execution
     assert (short.engine, long.engine) == ("reference", "values alone")
     assert long.plan.read.mapping == short.plan.read.mapping
@@ -81,7 +81,7 @@ def test_a_long_run_is_for_values_alone_where_the_fast_engine_finds_its_cycles(
 ) -> None:
     read = gemv()
     whole = execute_einsum(read)
-    monkeypatch.setattr(einsum_execution, "LONG_RUN", 0)
+    monkeypatch.setattr(einsum_execution, "VALUES_ALONE_PAY", 0)
     quick = execute_einsum(read)
     assert (whole.engine, quick.engine) == ("reference", "values alone")
     assert (quick.cycles, quick.counts) == (whole.cycles, whole.counts)

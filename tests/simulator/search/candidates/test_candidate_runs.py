@@ -29,7 +29,7 @@ FORM = "matrix times vector"
 def test_threads_change_no_answer(
     objective: GridObjective, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(candidate_runs, "LONG_RUN", 0)
+    monkeypatch.setattr(candidate_runs, "SIDE_BY_SIDE", 0)
     monkeypatch.setattr(repeats, "MOST_CYCLES", 50)
     flat, einsum = grid_arch(FORM, 32, 4, 4), einsum_workload(FORM).einsums[0]
     alone, beside = (
