@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tilewright.arch.flattening.flat import FlatArch
+from tilewright.mapper.evaluation.broken_rules import BREAKS
 from tilewright.mapper.grid.grid import grid_of
 from tilewright.mapper.grid.grid_constraints import NO_CONSTRAINTS, GridConstraints
 from tilewright.mapper.grid.grid_mapspace import GridMapspace
@@ -106,7 +107,7 @@ class GridSearch:
 
 _WAYS_OUT = (
     ("of an element", "more elements or smaller sizes"),  # is too small, has … free bytes
-    ("mapping breaks", "other rules in the architecture (docs/files.md)"),
+    (BREAKS, "other rules in the architecture (docs/files.md)"),
     ("no instruction", "another formula, or another number type (integers, bits_per_value)"),
 )
 """Words of a reason, and what to write instead."""

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.arch.memo import ValueCache
+from tilewright.mapper.evaluation.broken_rules import BREAKS
 from tilewright.mapper.grid.grid_mapspace import GridChoice, GridFamily, GridMapspace
 from tilewright.mapper.grid.predicted_counts import predict
 from tilewright.mapper.grid.reading.mapping_reading import space_time
@@ -169,7 +170,7 @@ class Candidates:
         if result.families or self.space.nests:
             return result
         spaces = [replace(self.space, nests=True)]
-        if any("mapping breaks" in reason for reason in result.infeasible):
+        if any(BREAKS in reason for reason in result.infeasible):
             spaces = [replace(self.space, is_wide=True), *spaces]
         reasons = result.infeasible
         for space in spaces:
