@@ -93,9 +93,10 @@ def test_drawn_programs(seed: int) -> None:
     ("form", "size"),
     [(3, (4, 24)), (4, (4, 24)), (5, (4, 24)), (4, (12, 8)), (4, (20, 6))],
 )
-def test_mappings(form: int, size: tuple[int, int]) -> None:
+@pytest.mark.parametrize("most", [4, *at_night(12)])
+def test_mappings(form: int, size: tuple[int, int], most: int) -> None:
     fewer = 0
-    for program in mapped_programs(form, *size, most=12):
+    for program in mapped_programs(form, *size, most=most):
         kept = bands_of(program, WSE3)
         fewer += kept.placement.size < program.placement.size
         assert Machine(kept, WSE3).cycles() == whole_cycles(program, WSE3)
