@@ -10,7 +10,7 @@ from tilewright.arch.spec.load import load_arch
 from tilewright.mapper import search
 from tilewright.mapper.evaluation.verified_score import evaluate
 from tilewright.mapper.grid.reductions import line_chains, receives
-from tilewright.mapper.grid.schemes.auto_tree import PUBLISHED_COSTS, AdditionCosts
+from tilewright.mapper.grid.schemes.line_costs import PUBLISHED_COSTS, AdditionCosts
 from tilewright.mapper.grid.schemes.reduction_scheme import reduction_scheme
 from tilewright.mapper.layout import Collapse, GridSplit, ModuloRotation, Tiling
 from tilewright.mapper.mapping.mapping import Compute, Mapping, Node, Spatial, Storage, Temporal

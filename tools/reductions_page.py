@@ -19,7 +19,7 @@ from jinja2 import StrictUndefined, Template
 from tilewright.arch.files.source import load_document
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.grid.reading.mapping_reading import space_time
-from tilewright.mapper.grid.schemes.auto_tree import PUBLISHED_COSTS
+from tilewright.mapper.grid.schemes.line_costs import PUBLISHED_COSTS
 from tilewright.mapper.grid.schemes.reduction_scheme import reduction_scheme
 from tilewright.mapper.mapping import mapping as nodes_of
 from tilewright.mapper.mapping.mapping import Compute, Node, Spatial, Storage, Temporal

@@ -30,7 +30,7 @@ from tilewright.mapper.grid.grid_shares import (
 from tilewright.mapper.grid.number_types import dtype_of, words_of_values
 from tilewright.mapper.grid.reductions import Axis
 from tilewright.mapper.grid.rings.ring_options import RingQuestion, ring_options
-from tilewright.mapper.grid.schemes.auto_tree import PUBLISHED_COSTS, LineCosts
+from tilewright.mapper.grid.schemes.line_costs import PUBLISHED_COSTS, LineCosts
 from tilewright.mapper.grid.schemes.reduction_scheme import reduction_scheme
 from tilewright.mapper.grid.schemes.scheme_choices import schemes_of, shared_schemes
 from tilewright.mapper.mapping.mapping import Compute, Mapping, Node, Spatial, Storage, Temporal

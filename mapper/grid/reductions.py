@@ -15,11 +15,8 @@ from functools import lru_cache
 from math import isqrt
 from typing import Final, Literal
 
-from tilewright.mapper.grid.schemes.auto_tree import (
-    PUBLISHED_COSTS,
-    AdditionCosts,
-    auto_phases,
-)
+from tilewright.mapper.grid.schemes.auto_tree import auto_phases
+from tilewright.mapper.grid.schemes.line_costs import PUBLISHED_COSTS, AdditionCosts
 from tilewright.mapper.grid.schemes.reduction_scheme import LINE_SCHEME, no_scheme
 
 Axis = Literal["X", "Y"]

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from tilewright.mapper.grid.host_streams import HostStream, Lines, place_in_period
 from tilewright.mapper.grid.reductions import Axis, Chain, line_chains
-from tilewright.mapper.grid.schemes.auto_tree import LineCosts
+from tilewright.mapper.grid.schemes.line_costs import LineCosts
 from tilewright.mapper.grid.schemes.reduction_scheme import Order, ReductionScheme
 from tilewright.mapper.grid.schemes.snake import Snake
 from tilewright.mapper.grid.space_time import SpaceTime

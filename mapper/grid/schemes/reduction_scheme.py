@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from tilewright.mapper.grid.schemes.auto_tree import PUBLISHED_COSTS, LineCosts
+from tilewright.mapper.grid.schemes.line_costs import PUBLISHED_COSTS, LineCosts
 from tilewright.mapper.workload.errors import InfeasibleMapping
 
 Order = Literal["x_first", "y_first", "snake", "ring"]

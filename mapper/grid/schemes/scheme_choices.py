@@ -9,7 +9,7 @@ from math import isqrt, prod
 from typing import Final
 
 from tilewright.mapper.grid.reductions import line_chains
-from tilewright.mapper.grid.schemes.auto_tree import MOST_ELEMENTS, AdditionCosts
+from tilewright.mapper.grid.schemes.line_costs import MOST_ELEMENTS, AdditionCosts
 from tilewright.mapper.grid.schemes.reduction_scheme import RING, ReductionScheme
 from tilewright.mapper.grid.schemes.ring_reduction import fits_ring
 

@@ -53,11 +53,12 @@ def test_with_machine_code_on_disk_nothing_heavy_is_imported(code: str, tmp_path
     assert done.stderr.splitlines()[-1] == "[]"
 
 
-def test_a_study_is_validated_without_numpy() -> None:
+@pytest.mark.parametrize("study", ["tpu_v4i_gpt3", "wafer_matvec"])
+def test_a_study_is_validated_without_numpy(study: str) -> None:
     """Numpy takes longer to load than the files take to check."""
     code = (
         "import sys; from tilewright.dse.command.cli import main\n"
-        "sys.argv = ['tilewright', 'validate', 'studies/tpu_v4i_gpt3/study.yaml']\n"
+        f"sys.argv = ['tilewright', 'validate', 'studies/{study}/study.yaml']\n"
         "try:\n    main()\nexcept SystemExit as end:\n    assert end.code == 0\n"
         "assert not {'numpy', 'tilewright.mapper.model.conventions'} & set(sys.modules)"
     )

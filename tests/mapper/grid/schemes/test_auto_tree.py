@@ -11,15 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilewright.mapper.grid.schemes.auto_tree import (
-    MOST_PHASES,
-    MOST_SUMS,
-    PUBLISHED_COSTS,
-    AdditionCosts,
-    LineCosts,
-    Phases,
-    auto_phases,
-)
+from tilewright.mapper.grid.schemes.auto_tree import MOST_PHASES, MOST_SUMS, Phases, auto_phases
+from tilewright.mapper.grid.schemes.line_costs import PUBLISHED_COSTS, AdditionCosts, LineCosts
 from tilewright.mapper.workload.errors import InfeasibleMapping
 
 COSTS = st.builds(AdditionCosts, st.integers(1, 60), st.integers(1, 20), st.integers(1, 5))

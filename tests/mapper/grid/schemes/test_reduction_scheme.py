@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tilewright.mapper.grid.reductions import line_chains
-from tilewright.mapper.grid.schemes.auto_tree import PUBLISHED_COSTS
+from tilewright.mapper.grid.schemes.line_costs import PUBLISHED_COSTS
 from tilewright.mapper.grid.schemes.reduction_scheme import ReductionScheme, reduction_scheme
 from tilewright.mapper.grid.schemes.scheme_choices import MOST_WINDING, schemes_of
 from tilewright.mapper.grid.schemes.snake import Snake
