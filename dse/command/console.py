@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -194,3 +194,13 @@ def check_writable(path: Path) -> None:
         pass
     if not existed:
         path.unlink()
+
+
+def given_option(options: Mapping[str, Any], defaults: Mapping[str, Any]) -> str | None:
+    """Return the first of some options, as it is written, that is not at its default.
+
+    options: values by name; defaults: those of the options that count. None if all are.
+    """
+    given = (n for n, default in defaults.items() if options.get(n) and options[n] != default)
+    name = next(given, None)
+    return None if name is None else f"--{name.replace('_', '-')}"

@@ -130,7 +130,7 @@ def execute_exchange(
         latency=latency,
         counts=counts,
         predicted=predicted,
-        energy_by=_energies(name, read, counts, latency),
+        energy_by={**action_energies(read, counts), **leak_energies(read, latency, name)},
     )
 
 
@@ -138,17 +138,6 @@ def _bound(programs: tuple[ReshardPhase, ...], read: SpaceTime, profile: Profile
     """Return a number of cycles that no run of the programs of an exchange goes below."""
     each = sum(program_bound(p.program, profile, p.flows) for p in programs)
     return read.einsum.n_instances * each
-
-
-def _energies(
-    name: str, read: SpaceTime, counts: Mapping[str, int], latency: float
-) -> dict[str, float]:
-    """Return the energies (J) of an exchange by key: its actions, then what leaks in `latency`."""
-    leaks = leak_energies(read, latency)
-    return {
-        **action_energies(read, counts),
-        **{f"{name}/{key.split('/', 1)[1]}": energy for key, energy in leaks.items()},
-    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,12 +172,13 @@ def price_exchange(
         return None
     name, counts = _name(exchange, read.einsum.name), predicted_exchange(exchange, read)
     bound = _bound(programs, read, profile)
+    leaks = leak_energies(read, bound / profile.clock_hz, name)
     return ExchangePrice(
         name=name,
         memory=np.zeros((*exchange.needed.has.shape, 1, 0)),
         lower_bound_cycles=bound,
         counts=counts,
-        energy_by=_energies(name, read, counts, bound / profile.clock_hz),
+        energy_by={**action_energies(read, counts), **leaks},
     )
 
 

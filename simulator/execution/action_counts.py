@@ -129,15 +129,16 @@ def run_energies(read: PricedPath, counts: Mapping[str, int], latency: float) ->
     return {**action_energies(read, counts), **leak_energies(read, latency)}
 
 
-def leak_energies(read: PricedPath, latency: float) -> dict[str, float]:
-    """Return the leakage energy (J) of every component that leaks, by `einsum/component/leak`.
+def leak_energies(read: PricedPath, latency: float, name: str | None = None) -> dict[str, float]:
+    """Return the leakage energy (J) of every component that leaks, by `name/component/leak`.
 
     It is leak power (W) * number of instances * latency (s). All instances leak, used or not; their
-    number is the component's own fanout times the fanouts of those above it.
+    number is the component's own fanout times the fanouts of those above it. name: of what ran,
+    None for the Einsum.
     """
     components = (*read.flat.components, *read.flat.beside)
     return {
-        f"{read.einsum.name}/{component.name}/leak": component.leak_power
+        f"{name or read.einsum.name}/{component.name}/leak": component.leak_power
         * component.parent_fanout
         * component.own_fanout
         * latency

@@ -221,12 +221,7 @@ class _WorkloadRun:
         self.computed.add(read.output.name)
         self.einsums.append(run)
 
-    def _pipeline(
-        self,
-        group: EinsumGroup,
-        reads: Sequence[SpaceTime],
-        ready: _Ready,
-    ) -> None:
+    def _pipeline(self, group: EinsumGroup, reads: Sequence[SpaceTime], ready: _Ready) -> None:
         inputs = {n: v for read in reads for n, v in self._inputs(read.workload_einsum).items()}
         run = execute_pipeline(group, reads, self.settings, inputs, ready)
         self._keep_operands(run.operands)

@@ -50,8 +50,8 @@ def mapped_workload(
 ) -> MappedWorkload[M]:
     """Read a mapping of a workload as the programs of the grid of an architecture.
 
-    `move`: runs the exchanges between elements. Raises InfeasibleMapping, with
-    the reason, if the mapping is not on the grid, or persistent tensors do not fit.
+    `move`: runs the exchanges between elements. Raises InfeasibleMapping, with the reason, if the
+    mapping is not on the grid, or persistent tensors do not fit.
     """
     grid = _grid(arch, workload)
     groups = einsum_groups(mapping, workload, grid)

@@ -27,7 +27,6 @@ from tilewright.simulator.execution.operands import AnyArray, WrongResult
 from tilewright.simulator.execution.values.einsum_data import EinsumData
 from tilewright.simulator.execution.values.exact_products import Floats
 from tilewright.simulator.fast.fast_machine import run_fast
-from tilewright.simulator.lowering.addresses import LeftTensors
 from tilewright.simulator.lowering.kernel import COMPUTE
 from tilewright.simulator.lowering.number_operations import NUMPY
 from tilewright.simulator.lowering.pipelines.joined_colors import port_name
@@ -110,7 +109,7 @@ def execute_pipeline(
     run = _run(plan, profile, {**memory, **ready.held}, edges, options)
     outputs = _outputs(plan, run)
     predicted = [predict(part.read) for part in plan.plans]
-    counts, expected = _counted(plan, run.counts), _together(plan, predicted)
+    counts, expected = _counted(plan, run.counts), counts_together(plan, predicted)
     check_counts(counts, expected)
     cycles = run.cycles * plan.instances
     latency = cycles / profile.clock_hz
@@ -124,43 +123,10 @@ def execute_pipeline(
         latency=latency,
         counts=counts,
         predicted=expected,
-        energy_by=_energies(plan, predicted, latency),
+        energy_by=pipeline_energies(plan, predicted, latency),
         error_share=_compared(plan, given, outputs),
         find_trace=lambda: run.trace,
     )
-
-
-def price_pipeline(
-    group: EinsumGroup,
-    reads: Sequence[SpaceTime],
-    settings: ExecutionSettings,
-    kept: LeftTensors,
-) -> PipelinePrice:
-    """Return what a group of Einsums costs at least as one program, without a run.
-
-    `kept`: addresses of what is in the elements' memories before. Raises InfeasibleMapping if the
-    group has no program or does not fit.
-    """
-    profile = settings.profile(reads[0].grid)
-    plan = pipeline_plan(group, reads, profile.sram_reserved_bytes, kept)
-    predicted = [predict(part.read) for part in plan.plans]
-    cycles = pipeline_bound(plan, profile) * plan.instances
-    energies = _energies(plan, predicted, cycles / profile.clock_hz)
-    return PipelinePrice(plan, cycles, _together(plan, predicted), energies)
-
-
-@dataclass(frozen=True, slots=True)
-class PipelinePrice:
-    """What several Einsums cost at least as one program.
-
-    `plan`: what would be lowered. `lower_bound_cycles`: no run goes below. `counts`, `energy_by`:
-    as of a run that takes so many cycles.
-    """
-
-    plan: PipelinePlan
-    lower_bound_cycles: int
-    counts: Mapping[str, int]
-    energy_by: Mapping[str, float]
 
 
 def _run(
@@ -254,7 +220,7 @@ def _compared(
 # -- counts --------------------------------------------------------------------------------------
 
 
-def _together(plan: PipelinePlan, counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
+def counts_together(plan: PipelinePlan, counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
     """Return the counts of all Einsums added up, under the name of the pipeline."""
     total: Counter[str] = Counter()
     for part in counts:
@@ -264,7 +230,7 @@ def _together(plan: PipelinePlan, counts: Sequence[Mapping[str, int]]) -> dict[s
 
 
 def _counted(plan: PipelinePlan, counters: Counts) -> dict[str, int]:
-    """Return a run's counts of actions under the keys of `_together`.
+    """Return a run's counts of actions under the keys of `counts_together`.
 
     Raises WrongResult if other words entered than those offered.
     """
@@ -325,14 +291,13 @@ def _leaving(plan: PipelinePlan) -> tuple[int, Counter[str]]:
     return total, leaving
 
 
-def _energies(
+def pipeline_energies(
     plan: PipelinePlan, counts: Sequence[Mapping[str, int]], latency: float
 ) -> dict[str, float]:
     """Return the energies (J) of a run: its actions by Einsum, then what leaks in `latency` s."""
     reads = [part.read for part in plan.plans]
     energies = [action_energies(read, part) for read, part in zip(reads, counts, strict=True)]
-    leaks = leak_energies(reads[0], latency)
     return {
         **{key: energy for part in energies for key, energy in part.items()},
-        **{f"{plan.name}/{key.split('/', 1)[1]}": energy for key, energy in leaks.items()},
+        **leak_energies(reads[0], latency, plan.name),
     }

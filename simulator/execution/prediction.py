@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from collections.abc import Mapping as Dict
 from dataclasses import dataclass
 
@@ -17,8 +18,10 @@ from tilewright.simulator.exchanges.exchange_execution import ExchangePrice, pri
 from tilewright.simulator.execution.action_counts import run_energies
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings
 from tilewright.simulator.execution.mapped_workload import MappedWorkload, mapped_workload
-from tilewright.simulator.execution.pipeline_execution import price_pipeline
+from tilewright.simulator.execution.pipeline_execution import counts_together, pipeline_energies
 from tilewright.simulator.lowering.cycle_bound import lower_bound
+from tilewright.simulator.lowering.pipelines.pipeline_bound import pipeline_bound
+from tilewright.simulator.lowering.pipelines.pipeline_plan import PipelinePlan, pipeline_plan
 from tilewright.simulator.lowering.plan import Plan, plan_of
 from tilewright.simulator.profiles.profile import Profile
 
@@ -89,44 +92,44 @@ def predict_execution(
     settings = settings or ExecutionSettings()
     check_mapping(arch, workload, mapping)
     mapped = mapped_workload(arch, workload, mapping, settings, price_exchange)
+    profile = settings.profile(next(iter(mapped.reads.values())).grid)
     programs: list[ProgramPrediction] = []
     for group in mapped.groups:
-        programs += _of_group(group, mapped, settings)
-    profile = _profile(mapped, settings)
+        programs += _of_group(group, mapped, profile)
     return Prediction(tuple(programs), profile.name, float(profile.clock_hz))
 
 
-def _profile(mapped: MappedWorkload[ExchangePrice], settings: ExecutionSettings) -> Profile:
-    return settings.profile(next(iter(mapped.reads.values())).grid)
-
-
 def _of_group(
-    group: EinsumGroup, mapped: MappedWorkload[ExchangePrice], settings: ExecutionSettings
-) -> list[ProgramPrediction]:
-    """Return the programs of a group of Einsums, the exchanges before it first."""
+    group: EinsumGroup, mapped: MappedWorkload[ExchangePrice], profile: Profile
+) -> Iterator[ProgramPrediction]:
+    """Yield the programs of a group of Einsums, the exchanges before it first."""
     reads = [mapped.reads[name] for name in group.mappings]
     ready = mapped.exchange.ready_for(*reads)
-    programs = [
-        ProgramPrediction(done.name, done.lower_bound_cycles, done.counts, done.energy_by)
-        for done in ready.exchanges
-    ]
+    for done in ready.exchanges:
+        yield ProgramPrediction(done.name, done.lower_bound_cycles, done.counts, done.energy_by)
     if group.is_pipeline:
-        price = price_pipeline(group, reads, settings, ready.kept)
-        plans, plan = price.plan.plans, price.plan
-        cycles, bits = price.lower_bound_cycles, plan.words * 16
-        programs.append(ProgramPrediction(plan.name, cycles, price.counts, price.energy_by, bits))
-        passed = plan.passed
+        pipeline = pipeline_plan(group, reads, profile.sram_reserved_bytes, ready.kept)
+        yield _of_pipeline(pipeline, profile)
+        plans, passed = pipeline.plans, pipeline.passed
     else:
-        alone = plan_of(reads[0], settings.profile(reads[0].grid).sram_reserved_bytes, ready.kept)
-        plans, passed = (alone,), frozenset()
-        programs.append(_of_einsum(alone, settings))
-    for part in plans:
-        _leave(mapped, part, passed)
-    return programs
+        plan = plan_of(reads[0], profile.sram_reserved_bytes, ready.kept)
+        yield _of_einsum(plan, profile)
+        plans, passed = (plan,), frozenset()
+    for plan in plans:
+        _leave(mapped, plan, passed)
 
 
-def _of_einsum(plan: Plan, settings: ExecutionSettings) -> ProgramPrediction:
-    read, profile = plan.read, settings.profile(plan.read.grid)
+def _of_pipeline(plan: PipelinePlan, profile: Profile) -> ProgramPrediction:
+    cycles = pipeline_bound(plan, profile) * plan.instances
+    counts = [predict(part.read) for part in plan.plans]
+    energies = pipeline_energies(plan, counts, cycles / profile.clock_hz)
+    return ProgramPrediction(
+        plan.name, cycles, counts_together(plan, counts), energies, plan.words * 16
+    )
+
+
+def _of_einsum(plan: Plan, profile: Profile) -> ProgramPrediction:
+    read = plan.read
     cycles = lower_bound(plan, profile) * read.einsum.n_instances
     counts = predict(read)
     energies = run_energies(read, counts, cycles / profile.clock_hz)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright.arch.errors import TilewrightError
 from tilewright.arch.parallel_compilation import processors
 from tilewright.arch.quantities import label, quantity, some
+from tilewright.dse.command.console import given_option
 from tilewright.dse.report.details import MAX_LANES
 from tilewright.dse.report.execution_page import (
     execution_lines,
@@ -37,12 +38,11 @@ _OF_THE_MODEL = {"uneven": None, "max_memory": None, "method": "exact", "convent
 
 def check_options(options: Mapping[str, Any]) -> None:
     """Raise TilewrightError for an option that a search on the machine has not."""
-    for name, default in _OF_THE_MODEL.items():
-        if options.get(name) and options[name] != default:
-            raise TilewrightError(
-                f"--{name.replace('_', '-')} is an option of searches by the model",
-                instead="--machine without it, or the search without --machine",
-            )
+    if (given := given_option(options, _OF_THE_MODEL)) is not None:
+        raise TilewrightError(
+            f"{given} is an option of searches by the model",
+            instead="--machine without it, or the search without --machine",
+        )
 
 
 @dataclass(frozen=True, slots=True)

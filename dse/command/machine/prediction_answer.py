@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.arch.errors import TilewrightError
 from tilewright.arch.quantities import quantity
+from tilewright.dse.command.console import given_option
 
 if TYPE_CHECKING:
     from tilewright.simulator.execution.prediction import Prediction, ProgramPrediction
@@ -16,13 +17,12 @@ _OF_THE_MODEL = {"html": None, "allow_incomplete": False, "conventions": "defaul
 
 def check_no_model_options(options: Mapping[str, Any]) -> None:
     """Raise TilewrightError for an option of `evaluate` that has no meaning on a machine."""
-    for name, default in _OF_THE_MODEL.items():
-        if options[name] != default:
-            raise TilewrightError(
-                f"--{name.replace('_', '-')} is an option of costs by the model",
-                value="--machine",
-                instead="--machine without it; `tilewright execute --html FILE` writes a page",
-            )
+    if (given := given_option(options, _OF_THE_MODEL)) is not None:
+        raise TilewrightError(
+            f"{given} is an option of costs by the model",
+            value="--machine",
+            instead="--machine without it; `tilewright execute --html FILE` writes a page",
+        )
 
 
 def prediction_lines(prediction: Prediction) -> list[str]:
