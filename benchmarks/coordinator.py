@@ -20,7 +20,7 @@ from pathlib import Path
 from tilewright.dse.models.evaluator import NOTHING_SHARED, Outcome, Sharing
 from tilewright.dse.run.progress import describe_state
 from tilewright.dse.run.record import FrontSoFar, Trial
-from tilewright.dse.run.runner import Execution, start_study
+from tilewright.dse.run.runner import RunSettings, start_study
 from tilewright.dse.study.design_space import Point
 from tilewright.dse.study.study import StudySpec
 from tilewright.dse.study.study_loading import load_study
@@ -94,7 +94,7 @@ def row_of(sampler: str, trials: int) -> str:
         (Path(folder) / "workload.yaml").write_text("workload: {einsums: []}\n", encoding="utf-8")
         spec = load_study(path)
         watch = Stopwatch(spec)
-        execution = Execution(evaluator=Formula(), watcher=watch)
+        execution = RunSettings(evaluator=Formula(), watcher=watch)
         start, start_wall = time.process_time(), time.perf_counter()
         result = start_study(spec, Path(folder) / "run", execution)
         report = time.process_time() - watch.marks[-1][1]

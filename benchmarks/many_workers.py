@@ -27,7 +27,7 @@ from tilewright.dse.islands.rounds import island_directory, joined, read_rounds
 from tilewright.dse.models.dask_workers import WINDOW, DaskWorkers
 from tilewright.dse.models.evaluator import attempt
 from tilewright.dse.models.evaluators import make_evaluator
-from tilewright.dse.run.runner import Execution, StudyResult, start_study
+from tilewright.dse.run.runner import RunSettings, StudyResult, start_study
 from tilewright.dse.store.trial_line import line_of
 from tilewright.dse.study.study_loading import load_study
 
@@ -75,10 +75,12 @@ def measured() -> Measured:
         (Path(folder) / "workload.yaml").write_text("workload: {einsums: []}\n", encoding="utf-8")
         spec = load_study(path)
         start = time.process_time()
-        result = start_study(spec, Path(folder) / "run", Execution(evaluator=Formula()))
+        result = start_study(spec, Path(folder) / "run", RunSettings(evaluator=Formula()))
         trial = (time.process_time() - start) / len(result.trials)
         spec_of_islands = load_study(path, {"search.islands": 4})
-        result = start_study(spec_of_islands, Path(folder) / "four", Execution(evaluator=Formula()))
+        result = start_study(
+            spec_of_islands, Path(folder) / "four", RunSettings(evaluator=Formula())
+        )
         joining = leaders_time(result)
     points = [spec.space.point(spec.space.nth(7919 * n)) for n in range(TASKS)]
     with DaskWorkers(Formula(), "dask", 2) as pool:

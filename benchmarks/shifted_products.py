@@ -17,7 +17,7 @@ from tilewright.arch.files.source import load_document
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.grid.reading.mapping_reading import space_time
 from tilewright.mapper.grid.space_time import SpaceTime
-from tilewright.mapper.mapping.mapping import Compute, Mapping, Spatial, Storage, Temporal
+from tilewright.mapper.mapping.mapping import ComputeNode, Mapping, Spatial, Storage, Temporal
 from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings, execute_einsum
 from tilewright.simulator.execution.mapped_workload import grid_path
@@ -123,7 +123,7 @@ class Product:
             Temporal("k", 1),
             Storage(("A",), "Scalar"),
             Temporal("n", 1),
-            Compute("C", "Engine"),
+            ComputeNode("C", "Engine"),
         )
         return space_time(grid_path(arch, workload, einsum), einsum, Mapping(nodes))
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from tilewright.arch import flatten, load_arch
-from tilewright.dse import Execution, load_study, start_study
+from tilewright.dse import RunSettings, load_study, start_study
 from tilewright.mapper import evaluate, load_mapping, load_workload, search
 from tilewright.simulator import GridRequest, execute, map_on_grid
 from tilewright.studies import path_of
@@ -127,7 +127,7 @@ def executed() -> None:
 def studied(folder: Path) -> None:
     """Let Optuna propose designs; every one is recorded, also one that could not be built."""
     study = load_study(path_of("studies", "wafer_matvec"), {"search.trials": 6, "SCALE": 64})
-    result = start_study(study, folder / "run", Execution(workers=1))
+    result = start_study(study, folder / "run", RunSettings(workers=1))
     built = [trial for trial in result.trials if trial.status == "feasible"]
     print(
         f"{len(result.trials)} trials, {len(built)} could be built, "

@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from tilewright.dse.report.mapping.mapping_page import mapping_page as mapping_page
     from tilewright.dse.run.record import Trial as Trial
     from tilewright.dse.run.rundir import RunDirectory
-    from tilewright.dse.run.runner import Execution, StudyResult, resume_study, start_study
+    from tilewright.dse.run.runner import RunSettings, StudyResult, resume_study, start_study
     from tilewright.dse.study.study import StudySpec
     from tilewright.dse.study.study_loading import load_study
 
 __all__ = [
     "Evaluator",
-    "Execution",
     "Outcome",
     "RunDirectory",
+    "RunSettings",
     "StudyResult",
     "StudySpec",
     "load_study",
@@ -34,7 +34,7 @@ __getattr__, __dir__ = lazily(
     __name__,
     {
         "Evaluator": "tilewright.dse.models.evaluator",
-        "Execution": "tilewright.dse.run.runner",
+        "RunSettings": "tilewright.dse.run.runner",
         "Outcome": "tilewright.dse.models.evaluator",
         "RunDirectory": "tilewright.dse.run.rundir",
         "RunTrials": "tilewright.dse.query.open_run",

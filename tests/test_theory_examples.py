@@ -13,7 +13,7 @@ from tilewright.mapper.grid.reductions import line_chains, receives
 from tilewright.mapper.grid.schemes.line_costs import PUBLISHED_COSTS, AdditionCosts
 from tilewright.mapper.grid.schemes.reduction_scheme import reduction_scheme
 from tilewright.mapper.layout import Collapse, GridSplit, ModuloRotation, Tiling
-from tilewright.mapper.mapping.mapping import Compute, Mapping, Node, Spatial, Storage, Temporal
+from tilewright.mapper.mapping.mapping import ComputeNode, Mapping, Node, Spatial, Storage, Temporal
 from tilewright.mapper.mapping.score import Score
 from tilewright.mapper.searches.uneven.costs.tile_candidates import quotient_steps
 from tilewright.mapper.workload.workload_loading import load_workload
@@ -69,7 +69,7 @@ def running(*order: str, lanes: bool = False) -> Score:
     if lanes:
         inner = [Spatial("n", 1, "x", "Row"), Temporal("k", 1), Spatial("m", 1, "x", "Row")]
     nodes = [Storage(("A", "B", "Z"), "DRAM"), Temporal("m", 2), Storage(("A",), "BUF"), *inner]
-    return scored([*nodes, Compute("Z", "MAC")], work_text([MATMUL], M=8, K=4, N=2))
+    return scored([*nodes, ComputeNode("Z", "MAC")], work_text([MATMUL], M=8, K=4, N=2))
 
 
 def test_model_running_example() -> None:
@@ -100,7 +100,7 @@ def test_lattice_sliding_windows() -> None:
     for order, reserved in ((("r", "p"), 4), (("p", "r"), 3)):
         loops: list[Node] = [Temporal(v, 1) for v in order]
         held = [Storage(("I", "F", "O"), "DRAM"), Storage(("I",), "BUF")]
-        score = scored([*held, *loops, Compute("O", "MAC")], work)
+        score = scored([*held, *loops, ComputeNode("O", "MAC")], work)
         assert counts(score, "I", "DRAM", "read") == 6
         assert score.capacity["BUF"] == reserved
 
@@ -141,11 +141,11 @@ def test_fusion_counts_of_compatibilities() -> None:
 def test_imperfect_counts() -> None:
     """imperfect.md §2, §6."""
     held = [Storage(("I", "F", "O"), "DRAM"), Temporal("p", 3), Storage(("I",), "BUF")]
-    loops: list[Node] = [Temporal("r", 1), Temporal("p", 1), Compute("O", "MAC")]
+    loops: list[Node] = [Temporal("r", 1), Temporal("p", 1), ComputeNode("O", "MAC")]
     score = scored([*held, *loops], work_text([SLIDING], P=7, R=3, H=9))
     assert counts(score, "I", "DRAM", "read") == (7 - 3) * 1 + (3 - 1) * 3 + 3 * 1 == 13
     around = [Storage(("A", "B", "Z"), "DRAM"), Temporal("k", 3), Storage(("Z",), "BUF")]
-    nodes: list[Node] = [*around, Temporal("m", 1), Temporal("k", 1), Compute("Z", "MAC")]
+    nodes: list[Node] = [*around, Temporal("m", 1), Temporal("k", 1), ComputeNode("Z", "MAC")]
     work = work_text(["Z[m] = A[m, k] * B[k]"], M=2, K=7)
     assert counts(scored(nodes, work), "Z", "BUF", "write") == 2 * (7 + 2)
     assert counts(scored(nodes, work), "Z", "DRAM", "write") == 2 * 3
@@ -157,7 +157,7 @@ def test_imperfect_counts() -> None:
 def test_imperfect_steps(outer: int, tile: int, steps: int) -> None:
     """imperfect.md §4: the same number of tiles, other steps."""
     nodes: list[Node] = [Storage(("A", "Z"), "DRAM"), Temporal("n", outer)]
-    nodes += [Spatial("n", tile, "x", "Row"), Temporal("n", 1), Compute("Z", "MAC")]
+    nodes += [Spatial("n", tile, "x", "Row"), Temporal("n", 1), ComputeNode("Z", "MAC")]
     score = scored(nodes, work_text(["Z[n] = A[n]"], N=11), fanout=2)
     assert score.latency_by["Z/MAC"] == steps == 11 // outer * tile + min(11 % outer, tile)
     assert ceil(11 / tile) == 3

@@ -22,7 +22,7 @@ from tilewright.mapper.grid.reading.mapping_reading import space_time
 from tilewright.mapper.grid.schemes.line_costs import PUBLISHED_COSTS
 from tilewright.mapper.grid.schemes.reduction_scheme import reduction_scheme
 from tilewright.mapper.mapping import mapping as nodes_of
-from tilewright.mapper.mapping.mapping import Compute, Node, Spatial, Storage, Temporal
+from tilewright.mapper.mapping.mapping import ComputeNode, Node, Spatial, Storage, Temporal
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.simulator.examples.ring_all_reduce import ring_all_reduce
@@ -81,7 +81,7 @@ def plan(size: Size, scheme: str, *, stays: bool = False) -> Plan:
         Storage(("A",), "SRAM"),
         Storage(("Z",), "SRAM", reduction=scheme),
         *([Temporal("n", 1)] if size.words > 1 else []),
-        Compute("Z", "Engine"),
+        ComputeNode("Z", "Engine"),
     ]
     read = space_time(flat, workload.einsums[0], nodes_of.Mapping(tuple(nodes)))
     return plan_of(read, PROFILE.sram_reserved_bytes)

@@ -52,7 +52,7 @@ _DIRECTORY = click.argument("directory", type=click.Path(path_type=Path))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SearchOptions:
+class StudyOptions:
     """What `study run` and `study resume` are asked for alike.
 
     `workers`: number of processes, None for the CPUs at hand; `executor`: loky, dask or
@@ -74,7 +74,7 @@ class SearchOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunOptions(SearchOptions):
+class StudyRunOptions(StudyOptions):
     """The options of `study run`.
 
     `out`: the new directory, None for one in runs/; `dry_run`: try the reference design only;
@@ -87,7 +87,7 @@ class RunOptions(SearchOptions):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ResumeOptions(SearchOptions):
+class StudyResumeOptions(StudyOptions):
     """The options of `study resume`; `retry`: evaluate failed designs again."""
 
     retry: bool
@@ -154,7 +154,7 @@ def run_study(study: str, **options: Any) -> None:
     from tilewright.dse.command.shipped import find_study
     from tilewright.dse.study.study_loading import load_study
 
-    asked = RunOptions(**options)
+    asked = StudyRunOptions(**options)
     path, values = find_study(study), parse_lists(asked.settings, "--set")
     if asked.trials is not None:
         values["search.trials"] = asked.trials
@@ -165,7 +165,7 @@ def run_study(study: str, **options: Any) -> None:
         _run(spec, path, values, asked)
 
 
-def _estimate(spec: StudySpec, asked: RunOptions) -> None:
+def _estimate(spec: StudySpec, asked: StudyRunOptions) -> None:
     """Print what `study run --dry-run` says."""
     from tilewright.dse.query.estimate import estimate
 
@@ -176,11 +176,11 @@ def _estimate(spec: StudySpec, asked: RunOptions) -> None:
         click.echo(duration.text())
 
 
-def _run(spec: StudySpec, path: Path, values: Mapping[str, Any], asked: RunOptions) -> None:
+def _run(spec: StudySpec, path: Path, values: Mapping[str, Any], asked: StudyRunOptions) -> None:
     """Run a study from its file, with what --set changes."""
     from tilewright.arch.quantities import some
     from tilewright.dse.run.live_view import watcher_for
-    from tilewright.dse.run.runner import Execution, start_study
+    from tilewright.dse.run.runner import RunSettings, start_study
     from tilewright.dse.store.mirror import with_mirrors
 
     outcomes = _reused(asked.reuse)
@@ -190,7 +190,7 @@ def _run(spec: StudySpec, path: Path, values: Mapping[str, Any], asked: RunOptio
     with _stopping(directory) as stop:
         with watcher_for(spec, stop) as shown:
             watcher = with_mirrors(shown, spec, asked.mirrors, directory.resolve().name, new=True)
-            execution = Execution(
+            execution = RunSettings(
                 asked.processes,
                 watcher,
                 stop=stop,
@@ -232,7 +232,7 @@ def resume_command(directory: Path, **options: Any) -> None:
     from tilewright.dse.run.live_view import watcher_for
     from tilewright.dse.run.rundir import SPEC, RunDirectory
     from tilewright.dse.run.runner import (
-        Execution,
+        RunSettings,
         changed_inputs,
         check_unchanged,
         code_changed,
@@ -242,7 +242,7 @@ def resume_command(directory: Path, **options: Any) -> None:
     from tilewright.dse.store.mirror import with_mirrors
     from tilewright.dse.study.study_loading import load_study
 
-    asked = ResumeOptions(**options)
+    asked = StudyResumeOptions(**options)
     run = RunDirectory.open(directory)
     if code_changed(run):
         say("note: Tilewright has changed since this run began; later trials may differ for it")
@@ -255,7 +255,7 @@ def resume_command(directory: Path, **options: Any) -> None:
         spec = load_study(directory / SPEC)
         with watcher_for(spec, stop) as shown:
             watcher = with_mirrors(shown, spec, asked.mirrors, directory.resolve().name)
-            execution = Execution(asked.processes, watcher, stop=stop, executor=asked.executor)
+            execution = RunSettings(asked.processes, watcher, stop=stop, executor=asked.executor)
             result = resume_study(directory, execution)
         _conclude(result, asked.as_json)
 

@@ -165,7 +165,7 @@ def branches_of(mapping: Mapping) -> Iterator[tuple[str, Mapping]]:
 
     The part has the nodes above that several Einsums share, then the Einsum's own nodes.
     """
-    from tilewright.mapper.mapping.mapping import Compute, Mapping, Sequential
+    from tilewright.mapper.mapping.mapping import ComputeNode, Mapping, Sequential
 
     def walk(
         nodes: tuple[Node, ...], nodes_above: tuple[Node, ...]
@@ -175,7 +175,7 @@ def branches_of(mapping: Mapping) -> Iterator[tuple[str, Mapping]]:
         if isinstance(last, Sequential):
             for branch in last.branches:
                 yield from walk(branch, path)
-        elif isinstance(last, Compute):
+        elif isinstance(last, ComputeNode):
             yield last.einsum, Mapping((*path, last))
 
     yield from walk(mapping.nodes, ())

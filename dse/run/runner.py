@@ -83,7 +83,7 @@ class StudyResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Execution:
+class RunSettings:
     """How to run a study.
 
     `workers`: number of processes; `watcher`: is told of each batch; `evaluator`: a model in place
@@ -103,7 +103,7 @@ class Execution:
 def start_study(
     spec: StudySpec,
     out: Path,
-    execution: Execution,
+    run_settings: RunSettings,
     *,
     study_file: Path | None = None,
     settings: Mapping[str, Any] | None = None,
@@ -115,18 +115,18 @@ def start_study(
     SpecError for a study whose files or knobs cannot work, EnvironmentFailed or WorkerLost if the
     machine does not allow to evaluate designs.
     """
-    if execution.evaluator is None:
+    if run_settings.evaluator is None:
         preflight(spec)
-    if execution.executor != LOKY:
-        check_executor(execution.executor, spec.islands)
+    if run_settings.executor != LOKY:
+        check_executor(run_settings.executor, spec.islands)
     inputs = keep_inputs(spec)
-    environment = describe(inputs, spec, Start(study_file, settings or {}, execution.evaluator))
+    environment = describe(inputs, spec, Start(study_file, settings or {}, run_settings.evaluator))
     run = RunDirectory.create(out, spec_text(inputs.resolved), environment, inputs.contents)
-    return _run(load_study(run.path / SPEC), run, execution)
+    return _run(load_study(run.path / SPEC), run, run_settings)
 
 
 def resume_study(
-    directory: Path, execution: Execution, changes: Changes | None = None
+    directory: Path, run_settings: RunSettings, changes: Changes | None = None
 ) -> StudyResult:
     """Go on with an interrupted run; the result is that of a run that was never interrupted.
 
@@ -136,10 +136,10 @@ def resume_study(
     """
     run = RunDirectory.open(directory)
     check_unchanged(run)
-    check_model(run, execution.evaluator)
+    check_model(run, run_settings.evaluator)
     if changes is not None:
         extend_run(run, changes)
-    return _run(load_study(directory / SPEC), run, execution)
+    return _run(load_study(directory / SPEC), run, run_settings)
 
 
 def check_unchanged(run: RunDirectory) -> None:
@@ -195,7 +195,7 @@ def check_model(run: RunDirectory, evaluator: Evaluator | None = None) -> None:
         f" {models[1] or 'the model of its study'}",
         instead="resume_study without an evaluator, or a new run"
         if recorded is None
-        else "from Python: resume_study(DIR, Execution(evaluator=...))",
+        else "from Python: resume_study(DIR, RunSettings(evaluator=...))",
     )
 
 
@@ -232,19 +232,19 @@ def code_changed(run: RunDirectory) -> bool:
     return bool(run.environment().get("code") != code_hash())
 
 
-def _run(spec: StudySpec, run: RunDirectory, execution: Execution) -> StudyResult:
-    evaluator = execution.evaluator or make_evaluator(spec)
+def _run(spec: StudySpec, run: RunDirectory, run_settings: RunSettings) -> StudyResult:
+    evaluator = run_settings.evaluator or make_evaluator(spec)
     environment = run.environment()
     keys = Keys(spec, environment["files"])
     setting = Setting(
         spec,
         keys,
-        execution.watcher or _Silent(),
-        {**outcomes_before(run), **execution.earlier_outcomes},
+        run_settings.watcher or _Silent(),
+        {**outcomes_before(run), **run_settings.earlier_outcomes},
         since_of(environment),
     )
-    crew = Crew(evaluator, execution.workers, execution.executor, setting.earlier_outcomes)
-    with _stopping(execution) as stop:
+    crew = Crew(evaluator, run_settings.workers, run_settings.executor, setting.earlier_outcomes)
+    with _stopping(run_settings) as stop:
         if spec.islands > 1:
             trials = search_islands(setting, run, crew, stop.is_set)
             crew = crew.part(0, 1)
@@ -297,9 +297,9 @@ class _Silent:
 
 
 @contextmanager
-def _stopping(execution: Execution) -> Iterator[threading.Event]:
-    if execution.stop is not None:
-        yield execution.stop
+def _stopping(run_settings: RunSettings) -> Iterator[threading.Event]:
+    if run_settings.stop is not None:
+        yield run_settings.stop
         return
     with stop_on_signals() as stop:
         yield stop
@@ -307,7 +307,7 @@ def _stopping(execution: Execution) -> Iterator[threading.Event]:
 
 __all__ = [
     "EXIT_CODES",
-    "Execution",
+    "RunSettings",
     "StudyResult",
     "TilewrightError",
     "resume_study",

@@ -14,7 +14,7 @@ from tilewright.arch.spec.spec import HolderSpec, TensorsSpec
 from tilewright.arch.spec.tree import Node
 from tilewright.mapper.explain.constraint import MappingConstraint, set_text
 from tilewright.mapper.explain.subject import ConstrainedEinsum
-from tilewright.mapper.mapping.mapping import Compute, Mapping, Sequential, Storage
+from tilewright.mapper.mapping.mapping import ComputeNode, Mapping, Sequential, Storage
 from tilewright.mapper.mapping.mapping import Node as Step
 from tilewright.mapper.searches.api import search
 from tilewright.mapper.searches.budget import Budget, budget_from
@@ -205,6 +205,6 @@ def _holding(nodes: Sequence[Step], tensor: str, memory: str, is_held: bool = Fa
         elif isinstance(node, Sequential):
             for branch in node.branches:
                 names |= _holding(branch, tensor, memory, is_held)
-        elif is_held and isinstance(node, Compute):
+        elif is_held and isinstance(node, ComputeNode):
             names.add(node.einsum)
     return names

@@ -18,13 +18,13 @@ from tilewright.mapper.fusion.pmappings.pmapping_table import ChosenPmapping, Pm
 from tilewright.mapper.fusion.pmappings.shared.shared_spatial import lane_stride
 from tilewright.mapper.fusion.pmappings.shared.shared_tolls import toll_passages
 from tilewright.mapper.mapping.mapping import (
-    Compute,
+    ComputeNode,
     Node,
     Sequential,
     Spatial,
     Storage,
     Temporal,
-    Toll,
+    TollNode,
 )
 from tilewright.mapper.mapping.mapping import Mapping as LoopNest
 from tilewright.mapper.mapspace.assemble import assemble
@@ -51,7 +51,7 @@ class UpperHolder(NamedTuple):
     """
 
     loops_above: int
-    node: Storage | Toll
+    node: Storage | TollNode
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +69,14 @@ class Branch:
     outermost: tuple[Storage, ...]
     loops: tuple[BranchLoop, ...]
     upper_holders: tuple[UpperHolder, ...]
-    on_chip: frozenset[Storage | Toll]
+    on_chip: frozenset[Storage | TollNode]
     inner_nodes: tuple[Node, ...]
 
     @property
     def einsum(self) -> str:
         """Name of the Einsum, taken from the Compute node."""
         leaf = self.inner_nodes[-1]
-        assert isinstance(leaf, Compute)
+        assert isinstance(leaf, ComputeNode)
         return leaf.einsum
 
 
@@ -137,7 +137,7 @@ def _upper_holders(
     passages = toll_passages(problem, inner)
     for place, holder in enumerate((*inner.template.region, None)):
         for passage in (passage for passage in passages if passage.region_place == place):
-            toll = Toll((names[passage.toll.tensor],), passage.toll.component)
+            toll = TollNode((names[passage.toll.tensor],), passage.toll.component)
             holders.append(UpperHolder(source.toll_depth(passage), toll))
         if holder is not None:
             storage = Storage((names[holder.tensor],), holder.component)
@@ -167,11 +167,11 @@ def _inner_nodes(table: PmappingTable, pointers: Backpointers, label: int) -> Se
 
 
 def _renamed(node: Node, names: Mapping[str, str], table: PmappingTable) -> Node:
-    if isinstance(node, Storage | Toll):
+    if isinstance(node, Storage | TollNode):
         return replace(node, tensors=tuple(names[t] for t in node.tensors))
     if isinstance(node, Temporal | Spatial):
         return replace(node, rank_variable=names[node.rank_variable])
-    assert isinstance(node, Compute)
+    assert isinstance(node, ComputeNode)
     return replace(node, einsum=table.einsum.name)
 
 
@@ -268,7 +268,7 @@ class TreeBuilder:
         left out. The nodes of one Einsum keep their order, which may decide about reservations. A
         node of several Einsums is written once.
         """
-        nodes: list[Storage | Toll] = []
+        nodes: list[Storage | TollNode] = []
         for branch in self._branches[span.first : span.end]:
             place = 0
             for loops_above, node in branch.upper_holders:
@@ -279,7 +279,7 @@ class TreeBuilder:
         yield from nodes
 
     def _is_above(
-        self, branch: Branch, node: Storage | Toll, span: _LoopSpan, level: int, split: int
+        self, branch: Branch, node: Storage | TollNode, span: _LoopSpan, level: int, split: int
     ) -> bool:
         """Tell whether a node right below `level` shared loops stands above a span's Sequential.
 

@@ -33,7 +33,7 @@ from tilewright.mapper.grid.rings.ring_options import RingQuestion, ring_options
 from tilewright.mapper.grid.schemes.line_costs import PUBLISHED_COSTS, LineCosts
 from tilewright.mapper.grid.schemes.reduction_scheme import reduction_scheme
 from tilewright.mapper.grid.schemes.scheme_choices import schemes_of, shared_schemes
-from tilewright.mapper.mapping.mapping import Compute, Mapping, Node, Spatial, Storage, Temporal
+from tilewright.mapper.mapping.mapping import ComputeNode, Mapping, Node, Spatial, Storage, Temporal
 from tilewright.mapper.mapspace.factors import divisors
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import InfeasibleMapping
@@ -392,7 +392,7 @@ class GridMapspace:
             nodes.append(Spatial(share.variable, tile[share.variable], dim, self.grid.fanout))
         nodes += self._memory(choice)
         nodes += self._work(family, {**tile, **tile_sizes(family)})
-        return Mapping((*nodes, Compute(self.einsum.name, self.grid.compute.name)))
+        return Mapping((*nodes, ComputeNode(self.einsum.name, self.grid.compute.name)))
 
     def _outside(self, family: GridFamily) -> Iterator[Node]:
         names = tuple(

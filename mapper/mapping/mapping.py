@@ -37,7 +37,7 @@ class Storage:
 
 
 @dataclass(frozen=True, slots=True)
-class Toll(Storage):
+class TollNode(Storage):
     """The node of a mapping at which tensors pass a Toll, which charges values and stores nothing.
 
     `tensors`, `component`: names; `persistent` is of no use here.
@@ -78,7 +78,7 @@ class Spatial:
 
 
 @dataclass(frozen=True, slots=True)
-class Compute:
+class ComputeNode:
     """The innermost node of a mapping or branch: an Einsum is computed on a component.
 
     `einsum`, `component`: the name of the Einsum and of the Compute.
@@ -101,7 +101,7 @@ class Sequential:
     kind: Literal["Sequential", "Pipeline", "Split"] = "Sequential"
 
 
-Node = Storage | Temporal | Spatial | Compute | Sequential
+Node = Storage | Temporal | Spatial | ComputeNode | Sequential
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping as MappingOf
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Final, cast
 
 from pydantic import AfterValidator, Field
 
@@ -16,14 +16,14 @@ from tilewright.arch.names import did_you_mean
 from tilewright.arch.spec.schema import SpecModel, parse
 from tilewright.mapper.grid.schemes.reduction_scheme import reduction_scheme
 from tilewright.mapper.mapping.mapping import (
-    Compute,
+    ComputeNode,
     Mapping,
     Node,
     Sequential,
     Spatial,
     Storage,
     Temporal,
-    Toll,
+    TollNode,
 )
 from tilewright.mapper.workload.errors import InfeasibleMapping, MappingError
 
@@ -54,7 +54,7 @@ class _TemporalSpec(SpecModel):
     names: dict[str, str] = Field(default_factory=dict)
 
 
-class _SpatialNode(SpecModel):
+class _SpatialNodeSpec(SpecModel):
     rank_variable: str
     tile_shape: int = Field(ge=1)
     name: str
@@ -62,7 +62,7 @@ class _SpatialNode(SpecModel):
     names: dict[str, str] = Field(default_factory=dict)
 
 
-class _ComputeNode(SpecModel):
+class _ComputeNodeSpec(SpecModel):
     einsum: str
     component: str
 
@@ -71,9 +71,16 @@ class _NodeSpecs(SpecModel):
     nodes: tuple[Any, ...] = Field(min_length=1)
 
 
+_TAG_OF: Final[MappingOf[type[Node], str]] = {
+    Storage: "Storage",
+    TollNode: "Toll",
+    Temporal: "Temporal",
+    Spatial: "Spatial",
+    ComputeNode: "Compute",
+}
 _SPLITS = ("Sequential", "Pipeline", "Split")  # a Pipeline counts as sequential (inputs.md §4)
 _IGNORED = ("Reservation", "TextBox")  # the model finds reservations itself
-_TAGS = ("Storage", "Toll", "Temporal", "Spatial", "Compute", *_SPLITS, "Nested", *_IGNORED)
+_TAGS = (*_TAG_OF.values(), *_SPLITS, "Nested", *_IGNORED)
 
 
 def load_mapping(
@@ -115,7 +122,7 @@ def _check_end(document: Document, path: DocPath, nodes: list[Node]) -> None:
 
     It must be a Compute or a Sequential.
     """
-    ends = [isinstance(node, Compute | Sequential) for node in nodes]
+    ends = [isinstance(node, ComputeNode | Sequential) for node in nodes]
     if ends.count(True) == 1 and ends[-1]:
         return
     raise MappingError(
@@ -145,7 +152,7 @@ def _node(document: Document, place: DocPath, tag: str, places: list[Where]) -> 
     if tag in ("Storage", "Toll"):
         storage = parse(_StorageSpec, document, place)
         _refuse_binding(storage.binding, document.where((*place, "binding")))
-        kind = Toll if tag == "Toll" else Storage
+        kind = TollNode if tag == "Toll" else Storage
         return kind(
             storage.tensors,
             storage.component,
@@ -159,12 +166,12 @@ def _node(document: Document, place: DocPath, tag: str, places: list[Where]) -> 
         names = tuple(loop.names.items())
         return Temporal(loop.rank_variable, loop.tile_shape, loop.initial_tile_shape, names)
     if tag == "Spatial":
-        lanes = parse(_SpatialNode, document, place)
+        lanes = parse(_SpatialNodeSpec, document, place)
         names = tuple(lanes.names.items())
         return Spatial(lanes.rank_variable, lanes.tile_shape, lanes.name, lanes.component, names)
     if tag == "Compute":
-        leaf = parse(_ComputeNode, document, place)
-        return Compute(leaf.einsum, leaf.component)
+        leaf = parse(_ComputeNodeSpec, document, place)
+        return ComputeNode(leaf.einsum, leaf.component)
     spec = parse(_NodeSpecs, document, place)
     branches = []
     for number, item in enumerate(spec.nodes):
@@ -207,7 +214,7 @@ def _write(nodes: tuple[Node, ...], indent: str, lines: list[str]) -> None:
                 _write(branch, indent + "    ", lines)
         else:
             fields = ", ".join(f"{key}: {_scalar(value)}" for key, value in _fields(node))
-            lines.append(f"{indent}- !{type(node).__name__} {{{fields}}}")
+            lines.append(f"{indent}- !{_TAG_OF[type(node)]} {{{fields}}}")
 
 
 def _fields(node: Node) -> list[tuple[str, object]]:

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Literal
 
 from tilewright.arch.quantities import with_unit
 from tilewright.mapper.mapping.mapping import (
-    Compute,
+    ComputeNode,
     Node,
     Sequential,
     Spatial,
     Storage,
     Temporal,
-    Toll,
+    TollNode,
 )
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def nest_text(lines: Sequence[NestLine]) -> str:
 def einsums_below(nodes: Sequence[Node]) -> Iterator[str]:
     """Yield the Einsums of the Computes among nodes and their branches, in order."""
     for node in nodes:
-        if isinstance(node, Compute):
+        if isinstance(node, ComputeNode):
             yield node.einsum
         elif isinstance(node, Sequential):
             for branch in node.branches:
@@ -152,7 +152,7 @@ class _NestWalk:
             for node in group:
                 if isinstance(node, Sequential):
                     yield from self._steps(node, depth, extents)
-                elif isinstance(node, Compute):
+                elif isinstance(node, ComputeNode):
                     yield NestLine(depth, "compute", node.einsum, over=node.component)
                 elif isinstance(node, Temporal | Spatial):
                     yield _loop(node, depth, below, extents)
@@ -187,7 +187,7 @@ def _holder(node: Node) -> tuple[object, ...] | None:
     """Return a key, equal for Storage or Toll nodes shown on one line; None for other nodes."""
     if not isinstance(node, Storage):
         return None
-    return node.component, _remarks(node), isinstance(node, Toll)
+    return node.component, _remarks(node), isinstance(node, TollNode)
 
 
 def _remarks(node: Storage) -> str:

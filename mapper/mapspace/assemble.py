@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from tilewright.mapper.mapping.mapping import (
-    Compute,
+    ComputeNode,
     Mapping,
     Node,
     Spatial,
     Storage,
     Temporal,
-    Toll,
+    TollNode,
 )
 from tilewright.mapper.templates.problem import Problem
 from tilewright.mapper.templates.slots import Fill, Slot, TemporalLoops, TollCrossing
@@ -44,7 +44,7 @@ def assemble(problem: Problem, slots: Sequence[Slot], tiles: Sequence[Tile]) -> 
         }
         _extend(nodes, _nodes(problem, slot, holder, loop_tiles))
         tile_above = tile
-    nodes.append(Compute(problem.einsum.name, problem.components[-1].name))
+    nodes.append(ComputeNode(problem.einsum.name, problem.components[-1].name))
     return Mapping(tuple(nodes))
 
 
@@ -73,7 +73,7 @@ def _nodes(
         persistent = slot.backing and problem.einsum.access(slot.tensor).persistent
         yield Storage((slot.tensor,), slot.component, persistent)
     elif isinstance(slot, TollCrossing):
-        yield Toll((slot.tensor,), slot.component)
+        yield TollNode((slot.tensor,), slot.component)
     elif isinstance(slot, TemporalLoops):
         for variable in sorted(loop_tiles, key=lambda v: _loop_rank(problem, holder, v)):
             yield Temporal(variable, loop_tiles[variable])

@@ -8,7 +8,7 @@ from itertools import takewhile
 
 from tilewright.arch.components.components import Toll
 from tilewright.mapper.mapping.mapping import (
-    Compute,
+    ComputeNode,
     Mapping,
     Sequential,
     Spatial,
@@ -86,7 +86,7 @@ def _refusal(problem: Problem, mapping: Mapping) -> str | None:
     if isinstance(leaf, Sequential):
         return "it maps several Einsums; a mapspace is of one"
     compute = problem.components[-1].name
-    if leaf != Compute(problem.einsum.name, compute):
+    if leaf != ComputeNode(problem.einsum.name, compute):
         return f"it does not compute {problem.einsum.name} on {compute}"
     loops = (node for node in mapping.nodes if isinstance(node, Temporal))
     if any(loop.initial_tile_shape is not None for loop in loops):

@@ -9,14 +9,14 @@ from itertools import chain
 
 from tilewright.arch.errors import Where
 from tilewright.mapper.mapping.mapping import (
-    Compute,
+    ComputeNode,
     Mapping,
     Node,
     Sequential,
     Spatial,
     Storage,
     Temporal,
-    Toll,
+    TollNode,
 )
 from tilewright.mapper.workload.errors import MappingError
 
@@ -103,13 +103,13 @@ class _Prefix:
             self._loops.append(len(self.steps))
             self.steps.append(node)
         elif isinstance(node, Storage):
-            toll = isinstance(node, Toll)
+            toll = isinstance(node, TollNode)
             for tensor in node.tensors:
                 self._holds.setdefault(tensor, []).append(len(self.steps))
                 self.steps.append(Hold(tensor, node.component, node.persistent, toll, number))
         self.origins += [number] * (len(self.steps) - len(self.origins))
 
-    def path(self, node: Compute, splits: tuple[Split, ...], tensors: Tensors | None) -> Path:
+    def path(self, node: ComputeNode, splits: tuple[Split, ...], tensors: Tensors | None) -> Path:
         """Return the path to a Compute below all these steps, without places.
 
         `splits`: with the number of all steps above each as its position. `tensors`: those of
@@ -159,7 +159,7 @@ class _Walker:
         for place, node in enumerate(nodes):
             number = self._numbers
             self._numbers += 1
-            if isinstance(node, Compute):
+            if isinstance(node, ComputeNode):
                 _nothing_after(nodes, place, "Compute")
                 tensors = None if self._tensors_of is None else self._tensors_of(node.einsum)
                 path = taken.path(node, splits, tensors)

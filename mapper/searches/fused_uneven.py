@@ -17,7 +17,7 @@ from typing import Literal
 
 from tilewright.arch.components.components import Memory
 from tilewright.mapper.fronts.front import Front
-from tilewright.mapper.mapping.mapping import Compute, Node, Sequential, Storage
+from tilewright.mapper.mapping.mapping import ComputeNode, Node, Sequential, Storage
 from tilewright.mapper.mapping.mapping import Mapping as LoopNest
 from tilewright.mapper.mapping.scored_mapping import ScoredMapping
 from tilewright.mapper.model.evaluation import score_mapping
@@ -166,7 +166,7 @@ def _replaced_einsums(
 
 def _einsum_of(branch: Branch) -> str:
     """Return the name of the Einsum of a branch; "" if several Einsums share the branch."""
-    return branch[-1].einsum if isinstance(branch[-1], Compute) else ""
+    return branch[-1].einsum if isinstance(branch[-1], ComputeNode) else ""
 
 
 def _busy(workload: Workload, on_chip: Sequence[Storage]) -> set[str]:

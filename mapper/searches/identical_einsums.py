@@ -18,9 +18,8 @@ from tilewright.arch.components.components import (
 )
 from tilewright.arch.flattening.kinds.scope_signature import einsum_signature
 from tilewright.arch.flattening.placement import SpecTensorRules
-from tilewright.mapper.mapping.mapping import Compute as Leaf
+from tilewright.mapper.mapping.mapping import ComputeNode, Node, Spatial, Storage, Temporal
 from tilewright.mapper.mapping.mapping import Mapping as LoopNest
-from tilewright.mapper.mapping.mapping import Node, Spatial, Storage, Temporal
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.exact.metric_terms import leaks_of
 from tilewright.mapper.searches.result import EinsumMapping
@@ -282,5 +281,5 @@ def _renamed(
         return replace(node, tensors=tuple(tensors[t] for t in node.tensors))
     if isinstance(node, (Temporal, Spatial)):
         return replace(node, rank_variable=variables[node.rank_variable])
-    assert isinstance(node, Leaf)
+    assert isinstance(node, ComputeNode)
     return replace(node, einsum=target.einsum.name)

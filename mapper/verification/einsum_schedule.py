@@ -16,14 +16,14 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 
 from tilewright.mapper.mapping.mapping import (
-    Compute,
+    ComputeNode,
     Mapping,
     Node,
     Sequential,
     Spatial,
     Storage,
     Temporal,
-    Toll,
+    TollNode,
 )
 
 
@@ -116,7 +116,7 @@ class _ScheduleReader:
             number = self.numbers
             self.numbers += 1
             match node:
-                case Compute(einsum, component):
+                case ComputeNode(einsum, component):
                     loops = zip(above.loops, above.loop_nodes, strict=True)
                     yield EinsumSchedule(
                         einsum,
@@ -227,7 +227,7 @@ def turning_above(
 
 def _holders(node: Storage, number: int, loops_above: int) -> tuple[ScheduledHolder, ...]:
     """Return one ScheduledHolder per tensor of a Storage or Toll node."""
-    is_toll = isinstance(node, Toll)
+    is_toll = isinstance(node, TollNode)
     return tuple(
         ScheduledHolder(number, tensor, node.component, node.persistent, loops_above, is_toll)
         for tensor in node.tensors

@@ -28,7 +28,7 @@ from tilewright.simulator.instructions.router_changes import (
     Reconfigure,
 )
 from tilewright.simulator.instructions.scalar_operation import (
-    Compute,
+    ScalarOperation,
     Value,
 )
 from tilewright.simulator.instructions.task_states import (
@@ -224,7 +224,7 @@ class TaskBuilder:
         `dest`: a counter's name or an element of a buffer; `sources`: those, or numbers. Operations
         are add, mul, sqrt, ... (the table SCALARS); a counter holds a float by its bits.
         """
-        self.add(Compute(as_value(dest), operation, tuple(map(as_value, sources)), dtype))
+        self.add(ScalarOperation(as_value(dest), operation, tuple(map(as_value, sources)), dtype))
 
     @contextmanager
     def map(

@@ -11,7 +11,7 @@ from typing import Final
 
 from tilewright.simulator.instructions.control_flow import Add, Set
 from tilewright.simulator.instructions.kind import Body
-from tilewright.simulator.instructions.scalar_operation import Compute
+from tilewright.simulator.instructions.scalar_operation import ScalarOperation
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.isa.scalars import SCALARS, source_dtypes
@@ -30,7 +30,7 @@ def check_value_types(given: Mapping[str, str], body: Body, place: str) -> None:
     """
     changed = set(_changed_counters(body))
     for compute in walk(body):
-        if not isinstance(compute, Compute) or compute.operation not in SCALARS:
+        if not isinstance(compute, ScalarOperation) or compute.operation not in SCALARS:
             continue  # another check refuses an unknown operation
         dtypes = source_dtypes(compute.operation, compute.dtype)
         for source, dtype in zip(compute.sources, dtypes, strict=False):
@@ -55,7 +55,7 @@ def differ(left: str, right: str) -> bool:
     return DTYPES[left] != DTYPES[right] and (left in FLOATS or right in FLOATS)
 
 
-def result_dtype(compute: Compute) -> str:
+def result_dtype(compute: ScalarOperation) -> str:
     """Return the dtype of a scalar instruction's result.
 
     It is that of the instruction, but i32 for to_int and for comparisons of floats.
@@ -67,5 +67,5 @@ def result_dtype(compute: Compute) -> str:
 def _changed_counters(body: Body) -> Iterator[str]:
     """Yield the counters that scalar instructions of a body give a value."""
     for instruction in walk(body):
-        if isinstance(instruction, Set | Add | Compute):
+        if isinstance(instruction, Set | Add | ScalarOperation):
             yield from instruction.counters_set

@@ -13,7 +13,7 @@ from typing import Final
 
 from tilewright.simulator.instructions.control_flow import Add, If, Loop, Set
 from tilewright.simulator.instructions.element_map import Map
-from tilewright.simulator.instructions.scalar_operation import Compute
+from tilewright.simulator.instructions.scalar_operation import ScalarOperation
 from tilewright.simulator.instructions.task_states import Activate, Block, Unblock
 from tilewright.simulator.isa.dsd import Element, Fabin, Fabout, Ref
 from tilewright.simulator.profiles.profile import Profile
@@ -64,7 +64,7 @@ def _reads_scalars(parts: ProgramParts) -> bool:
 
 
 USED_BY: Final[dict[str, Callable[[ProgramParts], bool]]] = {
-    "scalar_operation_cycles": lambda parts: parts.has(Compute, Map),
+    "scalar_operation_cycles": lambda parts: parts.has(ScalarOperation, Map),
     "map_step_cycles": lambda parts: parts.has(Map),
     "counter_cycles": lambda parts: parts.has(Set, Add),
     "branch_taken_cycles": lambda parts: parts.has(If),

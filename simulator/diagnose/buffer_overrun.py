@@ -5,7 +5,7 @@ from __future__ import annotations
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.diagnose.failed_part import begun, name_of
 from tilewright.simulator.diagnose.final_state import FinalState
-from tilewright.simulator.instructions.scalar_operation import Compute
+from tilewright.simulator.instructions.scalar_operation import ScalarOperation
 from tilewright.simulator.isa.dsd import Element
 from tilewright.simulator.isa.machine_errors import MachineError
 from tilewright.simulator.isa.operands import ResolvedOperand
@@ -67,7 +67,7 @@ def _scalar_operand(final: FinalState, element: int, operand: int) -> str:
     instruction = begun(final, element)[1]
     if isinstance(instruction, LoadRegister):
         return f"descriptor {instruction.dsd}"
-    assert isinstance(instruction, Compute | DsdOperation)
+    assert isinstance(instruction, ScalarOperation | DsdOperation)
     row = int(final.store[final.element[element, at.E_PC] - at.I_WIDTH + 1])
     for number, value in enumerate((instruction.dest, *instruction.sources)):
         if (

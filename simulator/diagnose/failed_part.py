@@ -13,7 +13,7 @@ from tilewright.simulator.instructions.router_changes import (
     EndTeardown,
     Reconfigure,
 )
-from tilewright.simulator.instructions.scalar_operation import Compute
+from tilewright.simulator.instructions.scalar_operation import ScalarOperation
 from tilewright.simulator.program.instruction import (
     DsdOperation,
     Instruction,
@@ -73,7 +73,7 @@ def name_of(instruction: Instruction | None) -> str:
             return f"reconfigure {color}"
         case BindQueue(queue, output, color):
             return f"bind_{'output' if output else 'input'} {queue} {color}"
-        case Compute(_, operation, _, dtype):
+        case ScalarOperation(_, operation, _, dtype):
             return f"{operation}.{dtype}"
         case DsdOperation(operation):
             return f"@{operation}"

@@ -14,7 +14,7 @@ from tilewright.simulator.compile.store_layout import (
     StoreLayout,
 )
 from tilewright.simulator.compile.table_blocks import CodeLayout
-from tilewright.simulator.instructions.scalar_operation import Compute
+from tilewright.simulator.instructions.scalar_operation import ScalarOperation
 from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.isa.resolving import operation_name
 from tilewright.simulator.program.program import Program
@@ -103,7 +103,7 @@ class FinalState:
         task, instruction = layout.sources[table.number(address) - layout.first["instruction"]]
         name = (
             f"{instruction.operation}.{instruction.dtype}"
-            if isinstance(instruction, Compute)
+            if isinstance(instruction, ScalarOperation)
             else ""
         )
         return f"code {layout.code.name}, task {task}, {name or 'an instruction'}"

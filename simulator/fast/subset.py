@@ -26,7 +26,7 @@ from tilewright.simulator.instructions.control_flow import (
     Set,
 )
 from tilewright.simulator.instructions.element_map import Map
-from tilewright.simulator.instructions.scalar_operation import Compute
+from tilewright.simulator.instructions.scalar_operation import ScalarOperation
 from tilewright.simulator.instructions.task_states import Activate, Block, Unblock
 from tilewright.simulator.isa.dsd import (
     Buffer,
@@ -75,7 +75,7 @@ KNOWN: Final[dict[type[Any], frozenset[str]]] = {
         (Add, "variable value"),
         (If, "variable below then otherwise"),
         (Map, "inputs output body label"),
-        (Compute, "dest operation sources dtype"),
+        (ScalarOperation, "dest operation sources dtype"),
         (Activate, "task"),
         (Block, "task"),
         (Unblock, "task"),
@@ -203,7 +203,7 @@ def _operands(instruction: Instruction) -> tuple[object, ...]:
     """Return the operands of an instruction, without counters. Raises NotCovered."""
     if isinstance(instruction, Map):
         return instruction.operands
-    if isinstance(instruction, Compute):
+    if isinstance(instruction, ScalarOperation):
         values = (instruction.dest, *instruction.sources)
         return tuple(value for value in values if not isinstance(value, str))
     if not isinstance(instruction, DsdOperation):

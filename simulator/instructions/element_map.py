@@ -20,7 +20,7 @@ from tilewright.simulator.descriptors.fabric_streams import paired_values_error
 from tilewright.simulator.descriptors.register_use import RegisterUse, register_use
 from tilewright.simulator.instructions.control_flow import Add, If, Loop, Set
 from tilewright.simulator.instructions.kind import BodyParser, CheckContext, Encoder, Kind
-from tilewright.simulator.instructions.scalar_operation import Compute
+from tilewright.simulator.instructions.scalar_operation import ScalarOperation
 from tilewright.simulator.isa.dsd import (
     Buffer,
     Circbuf,
@@ -174,7 +174,7 @@ def _check_operations(code: ElementCode, task: str, instruction: Map, place: str
     """Refuse a body with other instructions, and values that its operations take for others."""
     given = {name: _dtype(code, operand, place) for name, operand in instruction.inputs}
     for inner in walk(instruction.body):
-        if not isinstance(inner, Compute | Set | Add | DsdOperation | Loop | If):
+        if not isinstance(inner, ScalarOperation | Set | Add | DsdOperation | Loop | If):
             raise ProgramError(
                 f"{place}: the body has scalar instructions and operations on descriptors only"
             )
@@ -230,9 +230,9 @@ def _check_types(code: ElementCode, instruction: Map, place: str) -> None:
         )
 
 
-def _scalar_operations(instruction: Map, dest: str) -> list[Compute]:
+def _scalar_operations(instruction: Map, dest: str) -> list[ScalarOperation]:
     """Return the scalar instructions of the body that give a counter its value."""
-    computes = [inner for inner in walk(instruction.body) if isinstance(inner, Compute)]
+    computes = [inner for inner in walk(instruction.body) if isinstance(inner, ScalarOperation)]
     return [inner for inner in computes if inner.dest == dest and inner.operation in SCALARS]
 
 

@@ -26,7 +26,7 @@ SCALAR_TYPES: Final = ("f32", "f16", "i16", "u16", "i32", "u32")
 
 
 @dataclass(frozen=True, slots=True)
-class Compute(Instruction):
+class ScalarOperation(Instruction):
     """A scalar instruction: `dest = operation(sources)` on values of a dtype.
 
     `dest`: a counter (a named 32-bit variable of the element that lives across tasks) or an element
@@ -52,7 +52,7 @@ def begins(line: Line) -> bool:
     return line.peek(1) in ("=", "(")
 
 
-def _parse(line: Line, _: BodyParser) -> Compute:
+def _parse(line: Line, _: BodyParser) -> ScalarOperation:
     dest = _parse_value(line)
     line.expect("=")
     operation = line.name("a scalar operation")
@@ -61,7 +61,7 @@ def _parse(line: Line, _: BodyParser) -> Compute:
     sources = [_parse_value(line)]
     while line.has(","):
         sources.append(_parse_value(line))
-    return Compute(dest, operation, tuple(sources), dtype)
+    return ScalarOperation(dest, operation, tuple(sources), dtype)
 
 
 def _parse_value(line: Line) -> Value:
@@ -71,7 +71,7 @@ def _parse_value(line: Line) -> Value:
     return parse_element(line, name) if line.peek() == "(" else name
 
 
-def _text(instruction: Compute) -> str:
+def _text(instruction: ScalarOperation) -> str:
     sources = ", ".join(map(_value_text, instruction.sources))
     dest = _value_text(instruction.dest)
     return f"{dest} = {instruction.operation}.{instruction.dtype} {sources}"
@@ -83,7 +83,7 @@ def _value_text(value: Value) -> str:
     return element_text(value) if isinstance(value, Element) else print_name(value)
 
 
-def _check(instruction: Compute, context: CheckContext) -> None:
+def _check(instruction: ScalarOperation, context: CheckContext) -> None:
     _check_operation(instruction, context.place)
     place = f"{context.place}, {instruction.operation}"
     dtypes = (instruction.dtype, *source_dtypes(instruction.operation, instruction.dtype))
@@ -92,7 +92,7 @@ def _check(instruction: Compute, context: CheckContext) -> None:
             _check_element(value, dtype, place, context)
 
 
-def _check_operation(instruction: Compute, place: str) -> None:
+def _check_operation(instruction: ScalarOperation, place: str) -> None:
     name = instruction.operation
     if name not in SCALARS:
         raise ProgramError(
@@ -127,7 +127,7 @@ def _check_element(value: Element, dtype: str, place: str, context: CheckContext
         )
 
 
-def encode_scalar(instruction: Compute, encoder: Encoder) -> None:
+def encode_scalar(instruction: ScalarOperation, encoder: Encoder) -> None:
     """Append the rows of a scalar instruction to the engine's tables.
 
     Raises ProgramError for a number that the dtype cannot hold.
@@ -155,7 +155,7 @@ def _value_columns(value: Value, dtype: str, place: str, encoder: Encoder) -> li
     return [at.NUMBER, bits - 2 * sign if is_negative else bits]
 
 
-def scalar_only(resolved: ResolvedOperation) -> Compute:
+def scalar_only(resolved: ResolvedOperation) -> ScalarOperation:
     """Return an operation without descriptors (fnorms, fscaleh, ...) as a scalar instruction.
 
     Raises ProgramError for a source that is an expression of counters, not one counter.
@@ -175,11 +175,11 @@ def scalar_only(resolved: ResolvedOperation) -> Compute:
             )
         values.append(source.index.terms[0][0])
     name = SCALAR_ONLY[op.operation]
-    return Compute(op.dest, name, tuple(values), resolved.operation.mixed[1][0])
+    return ScalarOperation(op.dest, name, tuple(values), resolved.operation.mixed[1][0])
 
 
 COMPUTE: Final = Kind(
-    record=Compute,
+    record=ScalarOperation,
     begins=begins,
     parse=_parse,
     text=_text,

@@ -25,7 +25,7 @@ from tilewright.simulator.compile.code.simd_modes import wavelets
 from tilewright.simulator.compile.columns import BANKS
 from tilewright.simulator.instructions.control_flow import If, Loop
 from tilewright.simulator.instructions.element_map import Map, resolve_map
-from tilewright.simulator.instructions.scalar_operation import Compute
+from tilewright.simulator.instructions.scalar_operation import ScalarOperation
 from tilewright.simulator.isa.dsd import Element, Ref, Register
 from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.isa.operands import ResolvedOperand, ResolvedOperation
@@ -189,7 +189,7 @@ class TaskCycles:
         match instruction:
             case DsdOperation():
                 self._operation(result, resolve(self.code, task, instruction), context)
-            case Compute():
+            case ScalarOperation():
                 operands = (instruction.dest, *instruction.sources)
                 in_memory = sum(isinstance(operand, Element) for operand in operands)
                 result.keep_busy(

@@ -98,14 +98,14 @@ def _held(plan: Plan, tensor: HeldTensor, values: Values) -> GatheredTiles:
     if turned is None:
         tiles = _gathered(layout, values, starts)
     else:
-        tiles = _turned(layout, values, starts, _Turns(read.time[0].variable, turned.ravel()))
+        tiles = _turned(layout, values, starts, _Rotation(read.time[0].variable, turned.ravel()))
     if tensor.buffers == 1:
         return tiles
     doubled = np.concatenate([tiles.others] * tensor.buffers, axis=1)
     return replace(tiles, places=np.tile(tiles.places, tensor.buffers), others=doubled)
 
 
-class _Turns(NamedTuple):
+class _Rotation(NamedTuple):
     """How far the tile of each element is rotated along a rank variable.
 
     `variable`: name of the rank variable; `values`: by element in row-major order, the position of
@@ -117,7 +117,7 @@ class _Turns(NamedTuple):
 
 
 def _turned(
-    layout: TileLayout, values: Values, starts: Mapping[str, Integers], turns: _Turns
+    layout: TileLayout, values: Values, starts: Mapping[str, Integers], turns: _Rotation
 ) -> GatheredTiles:
     """Return tiles rotated along a rank variable, so that each begins at its place in `turns`.
 

@@ -29,15 +29,20 @@ from tilewright.simulator.quotient.pieces.column_pieces import Crossings, piece_
 from tilewright.simulator.quotient.pieces.piece_cycles import PieceRun
 
 
-class Attempt(NamedTuple):
+class NarrowWidth(NamedTuple):
     """Say from which column on streams pass, and how many columns run in the west at least."""
 
     first: int
     columns: int
 
 
-ATTEMPTS: Final = (Attempt(1, 4), Attempt(2, 12), Attempt(4, 32), Attempt(4, 48))
-SETTLED: Final = (Attempt(8, 12), Attempt(16, 20))
+NARROW_WIDTHS: Final = (
+    NarrowWidth(1, 4),
+    NarrowWidth(2, 12),
+    NarrowWidth(4, 32),
+    NarrowWidth(4, 48),
+)
+SETTLED_WIDTHS: Final = (NarrowWidth(8, 12), NarrowWidth(16, 20))
 """Tried where words wait behind the first columns: a stream may be slow enough behind more."""
 LARGEST_SHARE: Final = 2
 """A narrow grid of more than half of the columns saves little."""
@@ -174,7 +179,7 @@ def cycles_by_columns(program: Program, profile: Profile) -> tuple[int, int]:
     do not follow.
     """
     reason = TOO_FEW
-    attempts: tuple[Attempt, ...] = ATTEMPTS
+    attempts: tuple[NarrowWidth, ...] = NARROW_WIDTHS
     while attempts and attempts[0].columns * LARGEST_SHARE <= program.width:
         (first, count), *others = attempts
         try:
@@ -183,7 +188,7 @@ def cycles_by_columns(program: Program, profile: Profile) -> tuple[int, int]:
             reason = missing.reason
         attempts = tuple(others)
         if reason == WAIT and first > 1:
-            attempts = tuple(attempt for attempt in SETTLED if attempt.first > first)
+            attempts = tuple(attempt for attempt in SETTLED_WIDTHS if attempt.first > first)
     raise NotCovered(reason)
 
 

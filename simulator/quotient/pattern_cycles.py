@@ -17,7 +17,7 @@ from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.program import Program
 from tilewright.simulator.quotient.affine_times import guess_times
 from tilewright.simulator.quotient.bands import one_of_each_band
-from tilewright.simulator.quotient.line_shifts import ATTEMPTS, cycles_by_columns
+from tilewright.simulator.quotient.line_shifts import NARROW_WIDTHS, cycles_by_columns
 from tilewright.simulator.quotient.narrow_run import check_values_decide_nothing
 from tilewright.simulator.quotient.pattern_proof import prove
 from tilewright.simulator.quotient.pieces.column_pieces import column_pieces
@@ -100,7 +100,7 @@ def _small_grids(
     """
     cuts = [cut for cut in grid_cuts(bands, MARGINS) if cut.elements <= most]
     lines = [partial(_by_lines, bands, profile, cut) for cut in cuts]
-    fewest, usual = ATTEMPTS[0].columns, ATTEMPTS[1].columns
+    fewest, usual = NARROW_WIDTHS[0].columns, NARROW_WIDTHS[1].columns
     columns = [partial(_by_columns, bands, profile)] * (fewest * LARGEST_SHARE <= bands.width)
     less = cuts and cuts[0].elements < fewest * bands.height
     if less or (cuts and cuts[0].columns.numbers.size < usual):

@@ -10,7 +10,7 @@ from executed_mapping import computes
 from explore import enough
 
 from tilewright.mapper.mapping.mapping import (
-    Compute,
+    ComputeNode,
     Mapping,
     Sequential,
     Spatial,
@@ -71,7 +71,7 @@ def random_mapping(workload: Workload, rng: random.Random) -> Mapping:
             if rng.random() < 0.3:
                 branch.append(loop(rng, name, tiles, [einsum.name]))
             branch.append(Temporal(name, 1))
-        branches.append((*branch, Compute(einsum.name, "MAC")))
+        branches.append((*branch, ComputeNode(einsum.name, "MAC")))
     return Mapping((*shared, Sequential(tuple(branches))))
 
 

@@ -11,7 +11,7 @@ from memo import stored_figures
 from points import of_points
 from repeating_cases import repeating_space_of
 
-from tilewright.mapper.mapping.mapping import Mapping, Storage, Toll
+from tilewright.mapper.mapping.mapping import Mapping, Storage, TollNode
 from tilewright.mapper.mapping.score import Score
 from tilewright.mapper.searches.copies.copy_einsums import CopyMappings, CopySearch
 from tilewright.mapper.searches.exact.label_metrics import Goal
@@ -72,6 +72,6 @@ def _outermost(mapping: Mapping) -> dict[str, str]:
     """Return the first memory of each tensor."""
     found: dict[str, str] = {}
     for node in mapping.nodes:
-        if isinstance(node, Storage) and not isinstance(node, Toll):
+        if isinstance(node, Storage) and not isinstance(node, TollNode):
             found = dict.fromkeys(node.tensors, node.component) | found
     return found

@@ -15,7 +15,7 @@ from tilewright.mapper.evaluation.broken_rules import broken_rules
 from tilewright.mapper.grid.grid import grid_of
 from tilewright.mapper.grid.grid_mapspace import GridMapspace
 from tilewright.mapper.grid.reading.mapping_reading import space_time
-from tilewright.mapper.mapping.mapping import Compute, Mapping, Spatial, Storage, Temporal
+from tilewright.mapper.mapping.mapping import ComputeNode, Mapping, Spatial, Storage, Temporal
 from tilewright.mapper.model.conventions import conventions_called
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.mapper.workload.workload_loading import load_workload
@@ -112,7 +112,7 @@ def test_elements_have_nothing_in_common_that_they_may_not(tensor: str, axis: st
         Temporal("k", 1),
         Storage(("A",), "Scalar"),
         Temporal("n", 1),
-        Compute("Z", "Engine"),
+        ComputeNode("Z", "Engine"),
     ]
     with pytest.raises(InfeasibleMapping, match=f"have {tensor} in common") as refused:
         space_time(flat, einsum, Mapping(tuple(nodes)))

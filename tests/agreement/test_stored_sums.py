@@ -12,7 +12,7 @@ from tilewright.arch.files.source import load_document
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.grid import partial_sums, reductions
 from tilewright.mapper.grid.reading.mapping_reading import space_time
-from tilewright.mapper.mapping.mapping import Compute, Mapping, Node, Spatial, Storage, Temporal
+from tilewright.mapper.mapping.mapping import ComputeNode, Mapping, Node, Spatial, Storage, Temporal
 from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.simulator.execution.einsum_execution import (
     EinsumExecution,
@@ -42,7 +42,7 @@ def run(size: Size, scheme: str, machine: str) -> EinsumExecution:
         Storage(("A",), "SRAM"),
         Storage(("Z",), "SRAM", reduction=scheme),
         *([Temporal("n", 1)] if words > 1 else []),
-        Compute("Z", "Engine"),
+        ComputeNode("Z", "Engine"),
     ]
     flat = grid_path(arch, workload, workload.einsums[0])
     read = space_time(flat, workload.einsums[0], Mapping(tuple(nodes)))

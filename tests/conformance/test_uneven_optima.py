@@ -11,7 +11,7 @@ import pytest
 from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper import evaluate, search
-from tilewright.mapper.mapping.mapping import Compute, Mapping, Spatial, Storage, Temporal
+from tilewright.mapper.mapping.mapping import ComputeNode, Mapping, Spatial, Storage, Temporal
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.workload.workload_loading import load_workload
 
@@ -90,7 +90,7 @@ def test_a_second_uneven_loop_is_scored_but_not_in_the_mapspace() -> None:
             Temporal("m", 1),
             Spatial("k", 1, "y", "PE"),
             Spatial("n", 1, "x", "PE"),
-            Compute("Z", "MAC"),
+            ComputeNode("Z", "MAC"),
         )
     )
     arch, workload = load_arch(text), load_workload(text)

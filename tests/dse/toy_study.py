@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tilewright.arch.errors import SpecError
 from tilewright.dse.models.evaluator import Outcome
-from tilewright.dse.run.runner import EXIT_CODES, Execution, resume_study, start_study
+from tilewright.dse.run.runner import EXIT_CODES, RunSettings, resume_study, start_study
 from tilewright.dse.store.safe_files import write_atomically
 from tilewright.dse.study.study_loading import load_study
 
@@ -125,7 +125,7 @@ def write_study(folder: Path, text: str = STUDY) -> Path:
 def main(arguments: list[str]) -> int:
     folder, action, workers = Path(arguments[0]), arguments[1], int(arguments[2])
     sampler, _, islands = (arguments[3] if len(arguments) > 3 else "nsga2").partition(":")
-    how = Execution(workers, None, ToyModel(float(arguments[4]) if len(arguments) > 4 else 0.0))
+    how = RunSettings(workers, None, ToyModel(float(arguments[4]) if len(arguments) > 4 else 0.0))
     if action == "start":
         path = write_study(folder)
         settings = {"search.sampler": sampler}

@@ -13,7 +13,7 @@ from design_files import ARCH, WORKLOAD
 
 from tilewright.arch.quantities import some
 from tilewright.arch.spec.load import load_arch
-from tilewright.dse import Execution, load_study, mapping_page, start_study
+from tilewright.dse import RunSettings, load_study, mapping_page, start_study
 from tilewright.dse.command.cli import cli
 from tilewright.dse.report.conclusion import census
 from tilewright.dse.run.record import Trial
@@ -49,7 +49,7 @@ place main [0:1, 0:1]
 def test_options_of_the_mapper_and_limits_as_written(tmp_path):
     for name, text in (("arch", ARCH), ("work", WORKLOAD), ("study", STUDY)):
         (tmp_path / f"{name}.yaml").write_text(text)
-    start_study(load_study(tmp_path / "study.yaml"), tmp_path / "run", Execution())
+    start_study(load_study(tmp_path / "study.yaml"), tmp_path / "run", RunSettings())
     lines = (tmp_path / "run" / "trials.jsonl").read_text().splitlines()
     few, many = (json.loads(line) for line in lines)
     assert list(many["violations"]) == ["area <= 1.03 mm^2"]

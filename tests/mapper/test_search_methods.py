@@ -11,7 +11,7 @@ from buffered_design import arch, chain
 
 from tilewright.arch.errors import TilewrightError
 from tilewright.mapper.evaluation.verified_score import evaluate
-from tilewright.mapper.mapping.mapping import Compute, Mapping, Storage, Temporal
+from tilewright.mapper.mapping.mapping import ComputeNode, Mapping, Storage, Temporal
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.api import search
 from tilewright.mapper.searches.exact.exact import ExactSearch
@@ -120,7 +120,7 @@ class Crammer:
         tensors = tuple(space.einsum.tensors)
         loops = tuple(Temporal(name, 1) for name in space.einsum.bounds)
         whole = (Storage(tensors, "DRAM"), Storage(tensors, "BUF"))
-        crammed = Mapping((*whole, *loops, Compute(space.einsum.name, "MAC")))
+        crammed = Mapping((*whole, *loops, ComputeNode(space.einsum.name, "MAC")))
         return MapspaceResult(EinsumMapping(crammed, 1.0, 1.0), 1.0, True, SearchStatistics())
 
 

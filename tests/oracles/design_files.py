@@ -6,7 +6,7 @@ from click.testing import CliRunner
 
 from tilewright.dse.command.cli import cli
 from tilewright.dse.command.shipped import studies_folder
-from tilewright.dse.run.runner import Execution, start_study
+from tilewright.dse.run.runner import RunSettings, start_study
 from tilewright.dse.study.study_loading import load_study
 
 SIMPLE_ARCH = """\
@@ -118,7 +118,7 @@ def run_here(toy, folder, settings=None, evaluator=None):
     """Run the toy study in `folder` with the toy model, or another one."""
     path = toy.write_study(folder)
     spec = load_study(path, settings)
-    execution = Execution(evaluator=evaluator or toy.ToyModel())
+    execution = RunSettings(evaluator=evaluator or toy.ToyModel())
     return start_study(spec, folder / "run", execution, study_file=path, settings=settings)
 
 

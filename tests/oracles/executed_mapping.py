@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 
 from tilewright.mapper.mapping.mapping import (
-    Compute,
+    ComputeNode,
     Mapping,
     Node,
     Sequential,
     Spatial,
     Storage,
     Temporal,
-    Toll,
+    TollNode,
 )
 from tilewright.mapper.workload.einsum import Einsum, TensorAccess
 from tilewright.mapper.workload.workload import Workload
@@ -150,15 +150,15 @@ class _Run:
             return  # none of the Einsums below has a tile in this turn
         node, rest = nodes[0], nodes[1:]
         match node:
-            case Compute(name, _):
+            case ComputeNode(name, _):
                 self._compute(self.workload.einsum(name), boxes.get(name), held)
             case Sequential(branches, _):
                 for branch in branches:
-                    names = {n.einsum for n in _all_nodes(branch) if isinstance(n, Compute)}
+                    names = {n.einsum for n in _all_nodes(branch) if isinstance(n, ComputeNode)}
                     self._list(branch, {k: boxes[k] for k in boxes if k in names}, turns, held)
             case Temporal() | Spatial():
                 self._loop(node, rest, boxes, turns, held)
-            case Toll():
+            case TollNode():
                 self._list(rest, boxes, turns, held)
             case Storage(tensors, _, _):
                 held = dict(held)

@@ -14,7 +14,7 @@ from itertools import chain, combinations, permutations, product
 from math import prod
 
 from tilewright.arch.components.components import PlacementRules
-from tilewright.mapper.mapping.mapping import Compute, Node, Spatial, Storage, Temporal
+from tilewright.mapper.mapping.mapping import ComputeNode, Node, Spatial, Storage, Temporal
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.workload import Workload
 
@@ -279,4 +279,4 @@ def nodes_of(einsum: Einsum, order: Order, loops: tuple[tuple[Loop, ...], ...]) 
         if gap < len(order.places):
             tensor, memory = order.places[gap]
             nodes.append(Storage((tensor,), memory))
-    return [*nodes, Compute(einsum.name, MAC)]
+    return [*nodes, ComputeNode(einsum.name, MAC)]

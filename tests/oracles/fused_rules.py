@@ -6,7 +6,7 @@ from fused_lists import INNER, LOW, OUTER, Lanes
 
 from tilewright.arch.components.components import Memory, Network, PlacementRules
 from tilewright.arch.flattening.flat import FlatArch
-from tilewright.mapper.mapping.mapping import Compute, Node, Spatial, Storage, Temporal
+from tilewright.mapper.mapping.mapping import ComputeNode, Node, Spatial, Storage, Temporal
 from tilewright.mapper.templates.spatial_choices import holds
 from tilewright.mapper.workload.einsum import Einsum
 
@@ -135,4 +135,4 @@ def scattered(nodes: list[Node], flat: FlatArch) -> bool:
 def _loops_above_compute(nodes: list[Node]) -> bool:
     """Tell whether loops in time come first, and then the Compute or its lanes."""
     after = next(i for i, node in enumerate(nodes) if not isinstance(node, Temporal))
-    return after > 0 and isinstance(nodes[after], Compute | Spatial)
+    return after > 0 and isinstance(nodes[after], ComputeNode | Spatial)

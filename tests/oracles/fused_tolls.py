@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from fused_cases import CHAINS, DAGS, _memory, _text, workload_of
 from fused_lists import INNER, OUTER
 
-from tilewright.arch.components.components import Toll as TollPart
+from tilewright.arch.components.components import Toll
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.load import load_arch
-from tilewright.mapper.mapping.mapping import Node, Spatial, Storage, Toll
+from tilewright.mapper.mapping.mapping import Node, Spatial, Storage, TollNode
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.workload import Workload
 
@@ -32,7 +32,7 @@ def passing(
 ) -> Iterator[list[Node]]:
     """Yield the lists with every Toll right above what its tensor reaches next below it."""
     order = [component.name for component in flat.components]
-    tolls = [component for component in flat.components if isinstance(component, TollPart)]
+    tolls = [component for component in flat.components if isinstance(component, Toll)]
     held = {OUTER: frozenset(einsum.tensors) - chip.keys()}
     for nodes in lists:
         found = nodes
@@ -43,7 +43,7 @@ def passing(
             for tensor in sorted(toll.tensors.resolve(held).keep & frozenset(einsum.tensors)):
                 if order.index(chip.get(tensor, OUTER)) < level:
                     place = _next(found, tensor, order[level + 1 :])
-                    found = [*found[:place], Toll((tensor,), toll.name), *found[place:]]
+                    found = [*found[:place], TollNode((tensor,), toll.name), *found[place:]]
         yield found
 
 

@@ -14,7 +14,7 @@ from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.grid.reading.mapping_reading import space_time
 from tilewright.mapper.grid.space_time import SpaceTime
-from tilewright.mapper.mapping.mapping import Compute, Mapping, Node, Spatial, Storage, Temporal
+from tilewright.mapper.mapping.mapping import ComputeNode, Mapping, Node, Spatial, Storage, Temporal
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.workload import Workload
 from tilewright.mapper.workload.workload_loading import load_workload
@@ -290,7 +290,7 @@ def random_kernel(
     if scalar is not None:
         nodes.append(Storage((scalar.tensor,), "Scalar"))
     nodes += [Temporal(name, 1) for name in below if tile[name] > 1]
-    return [*nodes, Compute(einsum.name, "Engine")]
+    return [*nodes, ComputeNode(einsum.name, "Engine")]
 
 
 EXAMPLE = "matrix product"  # Z[m, n] = A[m, k] * B[k, n], 8 x 12 x 6
@@ -301,7 +301,7 @@ WHOLE = Storage(("B",), "SRAM")
 LOOP = Temporal("m", 2)
 TILES = Storage(("A", "Z"), "SRAM", buffers=2)
 WORK = (Temporal("m", 1), Temporal("k", 1), Storage(("A",), "Scalar"), Temporal("n", 1))
-END = Compute("Z", "Engine")
+END = ComputeNode("Z", "Engine")
 
 
 def read(nodes: Sequence[Node], bits: int = 32) -> SpaceTime:

@@ -16,7 +16,7 @@ from tilewright.mapper.grid.pipelines.einsum_groups import einsum_groups, in_seq
 from tilewright.mapper.grid.reading.mapping_reading import space_time
 from tilewright.mapper.grid.space_time import SpaceTime
 from tilewright.mapper.mapping.mapping import (
-    Compute,
+    ComputeNode,
     Mapping,
     Node,
     Sequential,
@@ -196,7 +196,7 @@ def _branch(einsum: Einsum, choices: _Choices, scheme: str) -> tuple[Node, ...]:
         nodes += [Temporal(name, 1) for name in below]
     else:
         nodes += [Temporal(name, 1) for name in loops]
-    return (*nodes, Compute(einsum.name, "Engine"))
+    return (*nodes, ComputeNode(einsum.name, "Engine"))
 
 
 def _along_x(einsum: Einsum, choices: _Choices) -> str | None:

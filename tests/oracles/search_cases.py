@@ -16,13 +16,13 @@ from tilewright.arch.components.components import Component
 from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.mapping.mapping import (
-    Compute,
+    ComputeNode,
     Mapping,
     Node,
     Spatial,
     Storage,
     Temporal,
-    Toll,
+    TollNode,
 )
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.mapping_scorer import MappingScorer
@@ -273,11 +273,11 @@ def _build(space: Mapspace, holders: object, orders: object, lanes: Lanes) -> Ma
             later = any(t == toll.tensor and level < own for t, level in coming)
             if toll not in passed and own < depth and not later:
                 passed.add(toll)
-                nodes.append(Toll((toll.tensor,), toll.component))
+                nodes.append(TollNode((toll.tensor,), toll.component))
         deal(depth)
         if gap < len(inner):
             nodes.append(Storage((inner[gap].tensor,), inner[gap].component))
-    nodes.append(Compute(space.einsum.name, space.problem.components[-1].name))
+    nodes.append(ComputeNode(space.einsum.name, space.problem.components[-1].name))
     return Mapping(tuple(nodes))
 
 

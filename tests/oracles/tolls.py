@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tilewright.mapper.mapping.mapping import Compute, Mapping, Node, Storage
+from tilewright.mapper.mapping.mapping import ComputeNode, Mapping, Node, Storage
 from tilewright.mapper.templates.placement import Template
 
 
@@ -15,7 +15,7 @@ def tolls_down(template: Template, mapping: Mapping) -> Mapping:
         if isinstance(node, Storage) and node.component in passing:
             waiting.append(node)
             continue
-        if isinstance(node, (Storage, Compute)):
+        if isinstance(node, (Storage, ComputeNode)):
             held = node.tensors if isinstance(node, Storage) else template_tensors(template)
             nodes += [toll for toll in waiting if toll.tensors[0] in held]
             waiting = [toll for toll in waiting if toll.tensors[0] not in held]

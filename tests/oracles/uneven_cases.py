@@ -19,13 +19,13 @@ from search_rules import Lanes, breaks_rule, lanes_used
 from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.mapping.mapping import (
-    Compute,
+    ComputeNode,
     Mapping,
     Node,
     Spatial,
     Storage,
     Temporal,
-    Toll,
+    TollNode,
 )
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.model.view import simple_variables
@@ -216,11 +216,11 @@ def _nested(
             later = any(t == toll.tensor and level < own for t, level in coming)
             if toll not in passed and own < depth and not later:
                 passed.add(toll)
-                nodes.append(Toll((toll.tensor,), toll.component))
+                nodes.append(TollNode((toll.tensor,), toll.component))
         for dim, loop in here:
             if dim is not None:
                 nodes += [Spatial(v, tile, dim[1], dim[0]) for v, tile in loop]
         if gap < len(inner):
             nodes.append(Storage((inner[gap].tensor,), inner[gap].component))
-    nodes.append(Compute(space.einsum.name, space.problem.components[-1].name))
+    nodes.append(ComputeNode(space.einsum.name, space.problem.components[-1].name))
     return Mapping(tuple(nodes))

@@ -13,7 +13,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
-from tilewright.mapper.mapping.mapping import Compute, Spatial, Storage
+from tilewright.mapper.mapping.mapping import ComputeNode, Spatial, Storage
 
 Lane = tuple[tuple[int, ...], dict[str, tuple[int, int]]]  # coordinates, (start, size) by variable
 Box = tuple[tuple[int, int], ...]
@@ -68,7 +68,7 @@ class Counter:
 
     def walk(self, position: int, lanes: list[Lane]) -> None:
         node = self.case.nodes[position]
-        if isinstance(node, Compute):
+        if isinstance(node, ComputeNode):
             self.steps += 1
             self.operations += len(lanes)
             for access in self.einsum.accesses:

@@ -18,11 +18,9 @@ from figures import Make, Row, unbeaten
 from search_cases import _all_lanes, _mappings, keep_well_used
 from search_rules import Lanes, breaks_rule
 
-from tilewright.arch.components.components import Compute as ComputePart
-from tilewright.arch.components.components import Container, Memory
-from tilewright.arch.components.components import Toll as TollPart
+from tilewright.arch.components.components import Compute, Container, Memory, Toll
 from tilewright.arch.flattening.flat import FlatArch, instances
-from tilewright.mapper.mapping.mapping import Compute, Mapping, Node, Spatial, Storage, Temporal
+from tilewright.mapper.mapping.mapping import ComputeNode, Mapping, Node, Spatial, Storage, Temporal
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.mapping_scorer import MappingScorer
 from tilewright.mapper.searches.result import EinsumMapping
@@ -36,11 +34,11 @@ def levels_of(flat: FlatArch) -> list[Any]:
     levels = []
     for component in flat.components:
         dims = tuple((d.name, d.fanout, tuple(sorted(d.may_reuse))) for d in component.spatial)
-        if isinstance(component, Memory | ComputePart):
+        if isinstance(component, Memory | Compute):
             kind = "Memory" if isinstance(component, Memory) else "Compute"
             skip = component.skip_initial_output_write
             levels.append(walk.Level(component.name, kind, skip=skip, fanout=dims))
-        elif isinstance(component, TollPart):
+        elif isinstance(component, Toll):
             (direction,) = set(component.direction.values())
             levels.append(walk.Level(component.name, "Toll", direction, fanout=dims))
         else:
@@ -62,7 +60,7 @@ def walked(einsum: Einsum, flat: FlatArch, nodes: tuple[Node, ...]) -> tuple[flo
     energy = latency = 0.0
     for component in flat.components:
         calls: dict[str, float] = {action.name: 0.0 for action in component.actions}
-        if isinstance(component, ComputePart):
+        if isinstance(component, Compute):
             energy += counter.operations * component.action("compute").energy
             calls["compute"] = counter.steps * float(component.actions_scale)
         for name, counts in (("read", counter.reads), ("write", counter.writes)):
@@ -99,7 +97,7 @@ def _tolls_below_lanes(flat: FlatArch, nodes: list[Any]) -> list[Any]:
     The walk goes by the order of the nodes; the mapping's order of the two means nothing.
     """
     level = {component.name: i for i, component in enumerate(flat.components)}
-    tolls = {c.name for c in flat.components if isinstance(c, TollPart)}
+    tolls = {c.name for c in flat.components if isinstance(c, Toll)}
     found = list(nodes)
     for place in range(len(found) - 2, -1, -1):
         at = place
@@ -266,6 +264,6 @@ def _built(
         for v, chain in zip(space.einsum.bounds, chains, strict=True):
             if chain[at] != chain[at + 1]:
                 nodes.append(Spatial(v, chain[at + 1], place[1], place[0]))
-    nodes.append(Compute(space.einsum.name, space.problem.components[-1].name))
+    nodes.append(ComputeNode(space.einsum.name, space.problem.components[-1].name))
     assert all(a >= b for chain in chains for a, b in pairwise(chain))
     return Mapping(tuple(nodes))

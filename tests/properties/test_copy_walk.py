@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.evaluation.verified_score import evaluate
-from tilewright.mapper.mapping.mapping import Compute, Mapping, Spatial, Storage, Temporal
+from tilewright.mapper.mapping.mapping import ComputeNode, Mapping, Spatial, Storage, Temporal
 from tilewright.mapper.workload.workload_loading import load_workload
 
 BOTH = "[{name: read, energy: 1, throughput: inf}, {name: write, energy: 1, throughput: inf}]"
@@ -107,7 +107,7 @@ def test_copies_move_what_the_walk_moves(drawn: tuple[dict[str, int], list[Any]]
         "  bits_per_value: {All: 1}\n"
         '  einsums: [{einsum: "Y[m, k] = A[m, k]", is_copy_operation: true}]\n'
     )
-    mapping = Mapping((*nodes, Compute("Y", "MAC")))
+    mapping = Mapping((*nodes, ComputeNode("Y", "MAC")))
     score = evaluate(ARCH, workload, mapping, allow_incomplete=True)  # Y may be lost tile by tile
     places = [n.component for n in nodes if isinstance(n, Storage) and n.tensors == ("Y",)]
     innermost = max(map(MEMORIES.index, places))

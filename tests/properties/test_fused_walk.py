@@ -26,7 +26,7 @@ from hypothesis import strategies as st
 
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.evaluation.verified_score import evaluate
-from tilewright.mapper.mapping.mapping import Compute, Mapping, Sequential, Storage, Temporal
+from tilewright.mapper.mapping.mapping import ComputeNode, Mapping, Sequential, Storage, Temporal
 from tilewright.mapper.workload.errors import MappingError
 from tilewright.mapper.workload.workload import Workload
 from tilewright.mapper.workload.workload_loading import load_workload
@@ -74,7 +74,7 @@ class Fused:
 
     @property
     def mapping(self) -> Mapping:
-        ends = [(*nodes, Compute(name, "MAC")) for name, nodes in self.branches.items()]
+        ends = [(*nodes, ComputeNode(name, "MAC")) for name, nodes in self.branches.items()]
         return Mapping((*self.shared, Sequential(tuple(ends))))
 
     def path(self, name: str) -> list[Any]:
@@ -297,7 +297,7 @@ def test_fused_mappings_equal_the_walk(case: Fused) -> None:
     assert score.notes == ()
     assert reads_complete(case)
     for name in case.branches:
-        nodes = [*case.path(name), Compute(name, "MAC")]
+        nodes = [*case.path(name), ComputeNode(name, "MAC")]
         counter = walk.Counter(walk.Case("", {}, LEVELS, nodes), case.workload.einsum(name))
         counter.run()
         assert score.latency_by[f"{name}/MAC"] == counter.steps

@@ -20,7 +20,14 @@ from walk import Case, Counter, Level, arch_text
 
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.evaluation.verified_score import evaluate
-from tilewright.mapper.mapping.mapping import Compute, Mapping, Spatial, Storage, Temporal, Toll
+from tilewright.mapper.mapping.mapping import (
+    ComputeNode,
+    Mapping,
+    Spatial,
+    Storage,
+    Temporal,
+    TollNode,
+)
 from tilewright.mapper.workload.workload_loading import load_workload
 
 EINSUMS = {
@@ -80,7 +87,7 @@ def cases(draw: Any, *, uneven: bool, einsums: dict[str, tuple[str, ...]] = EINS
         if level in holders:
             for tensor in draw(st.permutations("ABZ")):
                 if level is levels[0] or draw(st.sampled_from([True, True, False])):
-                    kind = Toll if level.tag == "Toll" else Storage
+                    kind = TollNode if level.tag == "Toll" else Storage
                     nodes.append(kind((tensor,), level.name))
                     if level is not levels[0] and draw(st.sampled_from([True, False, False])):
                         nodes += draw(loops(left, uneven=uneven))
@@ -96,7 +103,7 @@ def cases(draw: Any, *, uneven: bool, einsums: dict[str, tuple[str, ...]] = EINS
         len(nodes),
     )
     nodes = nodes[:where] + nodes[where:] + last
-    nodes = [*nodes, Compute("Z", "MAC")]
+    nodes = [*nodes, ComputeNode("Z", "MAC")]
     if einsums is PADDED:  # ranks of their own size, which indices leave at either end
         padded = {rank: draw(st.integers(1, 7)) for rank in ("H", "W") if f"{rank}:" in text}
         return Case(text, {**sizes, **padded}, levels, nodes)

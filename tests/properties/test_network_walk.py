@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.evaluation.verified_score import evaluate
-from tilewright.mapper.mapping.mapping import Compute, Mapping, Spatial, Storage, Temporal
+from tilewright.mapper.mapping.mapping import ComputeNode, Mapping, Spatial, Storage, Temporal
 from tilewright.mapper.workload.workload_loading import load_workload
 
 BOTH = "[{name: read, energy: 1, throughput: 1}, {name: write, energy: 1, throughput: 1}]"
@@ -119,7 +119,7 @@ class Sender:
         arrived = isinstance(node, Storage) and (node.tensors, node.component) == (
             (self.access.tensor,), "REG",
         )  # fmt: skip
-        if arrived or isinstance(node, Compute):
+        if arrived or isinstance(node, ComputeNode):
             self.farthest = max(self.farthest, way)
         elif isinstance(node, Storage):
             self.walk(number + 1, space, place, way)
@@ -234,7 +234,7 @@ def cases(draw: Any, *, uneven: bool, array: bool = False) -> Case:
     return Case(
         text,
         sizes,
-        [*nodes, Compute("Z", "MAC")],
+        [*nodes, ComputeNode("Z", "MAC")],
         draw(st.sampled_from(["mesh", "all_to_all"])),
         {"x": draw(may), "y": draw(may)},
         draw(st.sampled_from([2, 4])) if array else 1,
@@ -299,7 +299,7 @@ def test_messages_from_a_distributed_memory(case: Case) -> None:
 @pytest.mark.xfail(strict=True, reason="the model counts 28 hops of Z, the walk 20")
 def test_a_sum_over_the_outer_of_two_loops_along_a_distributed_memory() -> None:
     nodes: list[Any] = [Storage((tensor,), "DRAM") for tensor in "ABZ"]
-    nodes += [Spatial("k", 1, "x", "PE"), Spatial("n", 1, "x", "PE"), Compute("Z", "MAC")]
+    nodes += [Spatial("k", 1, "x", "PE"), Spatial("n", 1, "x", "PE"), ComputeNode("Z", "MAC")]
     sizes = {"M": 1, "N": 4, "K": 2}
     shared = {"x": "ABZ", "y": "ABZ"}
     check(Case("Z[m, n] = A[m, k] * B[k, n]", sizes, nodes, "mesh", shared, 4))

@@ -38,11 +38,11 @@ def rerun_command(source: Path, study: Path | None, out: Path, workers: int) -> 
     from tilewright.dse.report.conclusion import conclusion
     from tilewright.dse.run.live_view import watcher_for
     from tilewright.dse.run.rundir import REPORT
-    from tilewright.dse.run.runner import EXIT_CODES, Execution, start_study
+    from tilewright.dse.run.runner import EXIT_CODES, RunSettings, start_study
 
     spec = front_study(source, study)
     with watcher_for(spec) as watcher:
-        result = start_study(spec, out, Execution(workers, watcher))
+        result = start_study(spec, out, RunSettings(workers, watcher))
     click.echo(conclusion(result.spec, result.trials))
     click.echo(f"report: {out / REPORT}")
     click.get_current_context().exit(EXIT_CODES[result.ending])

@@ -17,7 +17,7 @@ from tilewright.arch.flattening.flat import FlatArch
 from tilewright.mapper.fusion.fused_mapping import Branch, UpperHolder
 from tilewright.mapper.fusion.pmappings.shared.shared_spatial import behind_network
 from tilewright.mapper.mapping.mapping import Mapping as LoopNest
-from tilewright.mapper.mapping.mapping import Node, Spatial, Storage, Temporal, Toll
+from tilewright.mapper.mapping.mapping import Node, Spatial, Storage, Temporal, TollNode
 
 
 class CopySpatialLoop(NamedTuple):
@@ -148,7 +148,7 @@ def copy_branch(nodes: tuple[Node, ...], outermost: str, shared: frozenset[str])
     place = 0
     while isinstance(node := nodes[place], Storage) and (
         node.component == outermost
-        or (isinstance(node, Toll) and not shared.intersection(node.tensors))
+        or (isinstance(node, TollNode) and not shared.intersection(node.tensors))
     ):
         storages += [replace(node, tensors=(tensor,)) for tensor in node.tensors]
         place += 1
@@ -245,5 +245,7 @@ def _with_tolls_below(mapping: LoopNest, place: int, shared: frozenset[str]) -> 
         mapping.nodes[place],
         mapping.nodes[place + 1 :],
     )
-    tolls = tuple(n for n in upper_nodes if isinstance(n, Toll) and shared.intersection(n.tensors))
+    tolls = tuple(
+        n for n in upper_nodes if isinstance(n, TollNode) and shared.intersection(n.tensors)
+    )
     return LoopNest((*(n for n in upper_nodes if n not in tolls), storage, *tolls, *lower_nodes))

@@ -14,7 +14,7 @@ from itertools import chain
 from tilewright.arch.components.components import Memory
 from tilewright.mapper.grid.grid import Grid
 from tilewright.mapper.mapping.mapping import (
-    Compute,
+    ComputeNode,
     Mapping,
     Node,
     Sequential,
@@ -104,7 +104,7 @@ def _all_nodes(nodes: Nodes) -> Iterator[Node]:
 
 def _groups(above: Nodes, nodes: Nodes, workload: Workload, grid: Grid) -> Iterator[EinsumGroup]:
     last, before = nodes[-1], (*above, *nodes[:-1])
-    if isinstance(last, Compute):
+    if isinstance(last, ComputeNode):
         kept = _restricted(before, workload.einsum(last.einsum).tensors)
         yield EinsumGroup({last.einsum: Mapping((*kept, last))})
     elif isinstance(last, Sequential) and last.kind == "Pipeline":
@@ -142,7 +142,7 @@ def _of(node: Storage, tensors: Container[str]) -> list[Node]:
 def _pipeline(above: Nodes, node: Sequential, workload: Workload, grid: Grid) -> EinsumGroup:
     """Return the group of a Pipeline, with the nodes above it in the mapping of each Einsum."""
     branches = [_branch_of(branch) for branch in node.branches]
-    names = [branch[-1].einsum for branch in branches if isinstance(branch[-1], Compute)]
+    names = [branch[-1].einsum for branch in branches if isinstance(branch[-1], ComputeNode)]
     turns = _turns(above)
     passed, outside = _passed(names, workload), _stored((*above, *chain(*branches)), grid.host)
     _check_passed(names, passed, outside, workload, grid)

@@ -23,14 +23,14 @@ from tilewright.mapper.grid.reading.element_rules import (
 from tilewright.mapper.grid.reductions import Axis
 from tilewright.mapper.grid.space_time import HeldTensor, SpaceLoop, SpaceTime, TimeLoop
 from tilewright.mapper.mapping.mapping import (
-    Compute,
+    ComputeNode,
     Mapping,
     Node,
     Sequential,
     Spatial,
     Storage,
     Temporal,
-    Toll,
+    TollNode,
 )
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import InfeasibleMapping
@@ -99,13 +99,13 @@ class _Reading:
                     "several Einsums in one nest are not executed together",
                     "a mapping of each Einsum",
                 )
-            case Toll():
+            case TollNode():
                 raise refusal(f"{node.component} is a Toll above the elements", "a Memory")
             case Storage():
                 self._storage(node)
             case Temporal() | Spatial():
                 self._loop(node)
-            case Compute():
+            case ComputeNode():
                 self.is_complete = True
 
     def _loop(self, node: Temporal | Spatial) -> None:

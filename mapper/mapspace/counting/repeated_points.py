@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cached_property
 
-from tilewright.mapper.mapping.mapping import Mapping, Spatial, Temporal, Toll
+from tilewright.mapper.mapping.mapping import Mapping, Spatial, Temporal, TollNode
 from tilewright.mapper.mapspace.assemble import assemble
 from tilewright.mapper.mapspace.counting.count_fitting import count_fitting
 from tilewright.mapper.mapspace.counting.count_fitting_walked import tight, walk_fitting
@@ -177,7 +177,7 @@ def _tolls(mapping: Mapping) -> frozenset[_Passed]:
     for node in mapping.nodes:
         if isinstance(node, Temporal | Spatial):
             shape[node.rank_variable] = node.tile_shape
-        elif isinstance(node, Toll):
+        elif isinstance(node, TollNode):
             tiles = frozenset(shape.items())
             crossings |= {(node.component, tensor, tiles) for tensor in node.tensors}
     return frozenset(crossings)

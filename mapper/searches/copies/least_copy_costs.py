@@ -13,7 +13,14 @@ from fractions import Fraction
 from math import inf, prod
 
 from tilewright.arch.components.components import Component, Memory
-from tilewright.mapper.mapping.mapping import Compute, Mapping, Node, Storage, Temporal, Toll
+from tilewright.mapper.mapping.mapping import (
+    ComputeNode,
+    Mapping,
+    Node,
+    Storage,
+    Temporal,
+    TollNode,
+)
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.model.conventions import conventions_called
 from tilewright.mapper.model.evaluation import evaluate_flat
@@ -115,9 +122,9 @@ def _nodes(space: Mapspace, template: Template) -> Iterator[Node]:
     """Yield the nodes of a mapping in which all holders of a template stand above all loops."""
     holders = (*template.holders, *template.tolls)
     for component in space.flat.components:
-        kind = Storage if isinstance(component, Memory) else Toll
+        kind = Storage if isinstance(component, Memory) else TollNode
         passing = sorted(holder.tensor for holder in holders if holder.component == component.name)
         yield from (kind((tensor,), component.name) for tensor in passing)
     for variable in space.einsum.bounds:
         yield Temporal(variable, 1)
-    yield Compute(space.einsum.name, space.flat.compute.name)
+    yield ComputeNode(space.einsum.name, space.flat.compute.name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tilewright.simulator.instructions.control_flow import If, Loop
 from tilewright.simulator.instructions.element_map import Map
-from tilewright.simulator.instructions.scalar_operation import Compute
+from tilewright.simulator.instructions.scalar_operation import ScalarOperation
 from tilewright.simulator.isa.operands import ResolvedOperation
 from tilewright.simulator.lowering.task_cycles import BodyContext, BodyCycles, TaskCycles
 from tilewright.simulator.program.instruction import DsdOperation, Instruction
@@ -19,7 +19,7 @@ class MostCycles(TaskCycles):
         self, result: BodyCycles, task: str, instruction: Instruction, context: BodyContext
     ) -> None:
         super()._append(result, task, instruction, context)
-        if not isinstance(instruction, DsdOperation | Compute | Map | Loop | If):
+        if not isinstance(instruction, DsdOperation | ScalarOperation | Map | Loop | If):
             either = self.profile.counter_cycles, self.profile.task_control_cycles
             result.keep_busy(max(either) - min(either))
 

@@ -62,7 +62,7 @@ def _mark_west(goes_west: npt.NDArray[np.bool_], route: Route) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class ColumnPiece:
     """Some columns of a grid, on one band of rows of each kind.
 
     `program`: what runs on them, without the words of other pieces. `rows`: (rows of the program,)
@@ -116,7 +116,7 @@ def _name(way: str, color: str, row: int) -> str:
     return f"{way} a piece {color} {row}"
 
 
-def piece_of(program: Program, columns: range, enters: Crossings) -> Piece:
+def piece_of(program: Program, columns: range, enters: Crossings) -> ColumnPiece:
     """Return a piece of a grid with one band of each kind.
 
     Two bands of rows are of one kind if they are equal, as in §14 of theory/engines.md, and words
@@ -134,7 +134,7 @@ def piece_of(program: Program, columns: range, enters: Crossings) -> Piece:
     equal = equal_rows(inner, digests)
     rows = np.unique(equal)
     every = LineCut(np.arange(len(columns)), ())
-    return Piece(shrink(inner, GridCut(LineCut(rows, ()), every)), rows, equal, enters)
+    return ColumnPiece(shrink(inner, GridCut(LineCut(rows, ()), every)), rows, equal, enters)
 
 
 def _digests_of_words(enters: Crossings, rows: int) -> npt.NDArray[np.uint64]:

@@ -22,8 +22,8 @@ from tilewright.simulator.quotient.narrow_run import (
     start_without_values,
 )
 from tilewright.simulator.quotient.pieces.column_pieces import (
+    ColumnPiece,
     Crossings,
-    Piece,
     column_pieces,
     piece_of,
 )
@@ -71,7 +71,7 @@ class PieceRun:
     if values of words may decide something.
     """
 
-    def __init__(self, piece: Piece, profile: Profile, most: int) -> None:
+    def __init__(self, piece: ColumnPiece, profile: Profile, most: int) -> None:
         """Run a piece; most: words that a port in the east takes."""
         self.piece, self._most = piece, most
         try:

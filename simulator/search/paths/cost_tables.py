@@ -24,7 +24,7 @@ MOST_COSTS = 1 << 22
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CostTable:
+class PlaceCostTable:
     """The least costs for each choice of the places of some tensors.
 
     `tensors`: their numbers, rising; `costs`: an axis for each of them, along it the places.
@@ -38,7 +38,7 @@ class CostTable:
         return float(self.costs[tuple(places[tensor] for tensor in self.tensors)])
 
 
-def eliminated(tables: Sequence[CostTable], tensor: int) -> list[CostTable]:
+def eliminated(tables: Sequence[PlaceCostTable], tensor: int) -> list[PlaceCostTable]:
     """Return the tables that take the place of those with a tensor, the last one of each.
 
     The sum of the results is, for all places of the others, at most the least sum of the tables.
@@ -47,9 +47,9 @@ def eliminated(tables: Sequence[CostTable], tensor: int) -> list[CostTable]:
     return [_without_last(group) for group in _groups(tables, tensor)]
 
 
-def _groups(tables: Sequence[CostTable], tensor: int) -> list[list[CostTable]]:
+def _groups(tables: Sequence[PlaceCostTable], tensor: int) -> list[list[PlaceCostTable]]:
     """Return the tables in groups whose joins are not too large, the largest tables first."""
-    groups: list[list[CostTable]] = []
+    groups: list[list[PlaceCostTable]] = []
     for table in sorted(tables, key=lambda table: -table.costs.size):
         assert table.tensors[-1] == tensor, (table.tensors, tensor)
         group = next((g for g in groups if _is_small([*g, table])), None)
@@ -60,13 +60,13 @@ def _groups(tables: Sequence[CostTable], tensor: int) -> list[list[CostTable]]:
     return groups
 
 
-def _is_small(tables: Sequence[CostTable]) -> bool:
+def _is_small(tables: Sequence[PlaceCostTable]) -> bool:
     """Return whether the join of tables, and what is left without its last tensor, are small."""
     *others, last = _sizes(tables).values()
     return prod(others) <= MOST_COSTS and prod(others) * last <= MOST_SUMS
 
 
-def _sizes(tables: Sequence[CostTable]) -> dict[int, int]:
+def _sizes(tables: Sequence[PlaceCostTable]) -> dict[int, int]:
     """Return the number of places by tensor, in the order of the tensors."""
     sizes = {
         t: n for table in tables for t, n in zip(table.tensors, table.costs.shape, strict=True)
@@ -74,7 +74,7 @@ def _sizes(tables: Sequence[CostTable]) -> dict[int, int]:
     return dict(sorted(sizes.items()))
 
 
-def _without_last(tables: Sequence[CostTable]) -> CostTable:
+def _without_last(tables: Sequence[PlaceCostTable]) -> PlaceCostTable:
     """Return the least sums of tables over the places of their last tensor, which all have."""
     sizes = _sizes(tables)
     *tensors, _ = sizes
@@ -86,4 +86,4 @@ def _without_last(tables: Sequence[CostTable]) -> CostTable:
     least = np.full(shape, np.inf)
     for place in range(places):  # one after the other, so that the join itself is never stored
         np.minimum(least, sum(costs[..., place] for costs in aligned), out=least)
-    return CostTable(tuple(tensors), least)
+    return PlaceCostTable(tuple(tensors), least)

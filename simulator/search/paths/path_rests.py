@@ -17,7 +17,7 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.simulator.search.paths.cost_tables import MOST_COSTS, CostTable, eliminated
+from tilewright.simulator.search.paths.cost_tables import MOST_COSTS, PlaceCostTable, eliminated
 from tilewright.simulator.search.paths.move_costs import MoveCosts
 from tilewright.simulator.search.paths.path_graph import Contents, Held, PathQuestion
 
@@ -77,7 +77,7 @@ class PathRests(Generic[_Option]):
             name: {distribution: place for place, distribution in enumerate(costs.places[name], 1)}
             for name in self._numbers
         }
-        self._left: list[list[CostTable]] = [[] for _ in (*options, None)]
+        self._left: list[list[PlaceCostTable]] = [[] for _ in (*options, None)]
         for number in reversed(range(len(options))):
             self._left[number] = self._tables(number)
 
@@ -88,7 +88,7 @@ class PathRests(Generic[_Option]):
             places[self._numbers[name]] = self._places[name][distribution]
         return sum(table.at(places) for table in self._left[number])
 
-    def _tables(self, number: int) -> list[CostTable]:
+    def _tables(self, number: int) -> list[PlaceCostTable]:
         """Return tables whose sum is what is left at least in front of an Einsum.
 
         Their tensors are computed there.
@@ -101,7 +101,7 @@ class PathRests(Generic[_Option]):
             tables = others + eliminated(having, tensor)
         return tables
 
-    def _table(self, number: int) -> CostTable:
+    def _table(self, number: int) -> PlaceCostTable:
         """Return the least costs of an Einsum by the places of its inputs and its output.
 
         Tensors with the most places are left out of a table that would be too large.
@@ -117,7 +117,7 @@ class PathRests(Generic[_Option]):
             if cost < inf:
                 where, total = self._costs_of(option, names, cost)
                 costs[where] = np.minimum(costs[where], total)
-        return CostTable(tuple(self._numbers[name] for name in names), costs)
+        return PlaceCostTable(tuple(self._numbers[name] for name in names), costs)
 
     def _costs_of(
         self, option: _Option, names: Sequence[str], cost: float

@@ -17,7 +17,7 @@ from tilewright.arch.errors import SpecError
 from tilewright.dse.islands.rounds import island_directory, read_rounds
 from tilewright.dse.query.open_run import open_run
 from tilewright.dse.run.record import front_of
-from tilewright.dse.run.runner import Execution, resume_study, start_study
+from tilewright.dse.run.runner import RunSettings, resume_study, start_study
 from tilewright.dse.run.study_loop import is_complete
 from tilewright.dse.store.extension import Changes
 from tilewright.dse.store.safe_files import RunError
@@ -29,7 +29,7 @@ SETTINGS = {"search.sampler": "nsga2", "search.islands": 3}
 def started(toy, folder, stop=None, model=None):
     spec = load_study(toy.write_study(folder), SETTINGS)
     return start_study(
-        spec, folder / "run", Execution(evaluator=model or toy.ToyModel(), stop=stop)
+        spec, folder / "run", RunSettings(evaluator=model or toy.ToyModel(), stop=stop)
     )
 
 
@@ -92,9 +92,9 @@ def test_killed_in_another_process_and_stopped_here(toy, whole, tmp_path):
             stop.set()
             return super().evaluate(point)
 
-    result = resume_study(tmp_path / "run", Execution(evaluator=Stopping(), stop=stop))
+    result = resume_study(tmp_path / "run", RunSettings(evaluator=Stopping(), stop=stop))
     assert result.ending == "interrupted"
-    resume_study(tmp_path / "run", Execution(evaluator=toy.ToyModel()))
+    resume_study(tmp_path / "run", RunSettings(evaluator=toy.ToyModel()))
     assert log_of(tmp_path) == log_of(whole[0])
     assert (tmp_path / "run/front.json").read_bytes() == (whole[0] / "run/front.json").read_bytes()
 
@@ -102,7 +102,7 @@ def test_killed_in_another_process_and_stopped_here(toy, whole, tmp_path):
 def test_more_trials_but_no_other_search(toy, tmp_path):
     started(toy, tmp_path)
     before = log_of(tmp_path)
-    how = Execution(evaluator=toy.ToyModel())
+    how = RunSettings(evaluator=toy.ToyModel())
     result = resume_study(tmp_path / "run", how, Changes(trials=80))
     assert result.spec.trials == 80
     assert is_complete(result.spec, result.trials)

@@ -37,10 +37,16 @@ def test_analytical_model_says_why_nothing_fits(files):
 
 
 def test_branches_of_a_sequential_share_what_is_above():
-    from tilewright.mapper.mapping.mapping import Compute, Mapping, Sequential, Storage, Temporal
+    from tilewright.mapper.mapping.mapping import (
+        ComputeNode,
+        Mapping,
+        Sequential,
+        Storage,
+        Temporal,
+    )
 
     above, loop = Storage(("A",), "Main"), Temporal("m", 1)
-    one, two = Compute("E1", "MAC"), Compute("E2", "MAC")
+    one, two = ComputeNode("E1", "MAC"), ComputeNode("E2", "MAC")
     nested = Mapping((above, Sequential(((loop, one), (two,)))))
     assert list(branches_of(nested)) == [
         ("E1", Mapping((above, loop, one))),

@@ -25,7 +25,7 @@ from tilewright.dse.models.dask_workers import WINDOW, _packed_attempt, check_ex
 from tilewright.dse.models.evaluator import Outcome, WorkerLost
 from tilewright.dse.models.evaluators import make_evaluator
 from tilewright.dse.run.rundir import TRIALS
-from tilewright.dse.run.runner import Execution, start_study
+from tilewright.dse.run.runner import RunSettings, start_study
 from tilewright.dse.study.study_loading import load_study
 
 HERE = Path(__file__).resolve().parent
@@ -104,11 +104,11 @@ def cluster(tmp_path, request):
 def same_bytes(toy, folder, cluster, harms):
     """Tell whether a run has the bytes of a local one, if such harm is done while it goes."""
     spec = load_study(toy.write_study(folder), {"search.trials": 16 + 8 * len(harms)})
-    local = start_study(spec, folder / "local", Execution(evaluator=toy.ToyModel(0.0)))
+    local = start_study(spec, folder / "local", RunSettings(evaluator=toy.ToyModel(0.0)))
     trials = folder / "dask" / TRIALS
     harm = threading.Thread(target=do_harm, args=(trials, harms), daemon=True)
     harm.start()
-    execution = Execution(evaluator=toy.ToyModel(0.05), executor=f"dask://{cluster.address}")
+    execution = RunSettings(evaluator=toy.ToyModel(0.05), executor=f"dask://{cluster.address}")
     start_study(spec, folder / "dask", execution)
     harm.join()
     return (folder / "dask" / TRIALS).read_bytes() == (local.run.path / TRIALS).read_bytes()
@@ -137,7 +137,7 @@ def test_same_bytes_for_one_two_and_eight_workers(toy, tmp_path, sampler, monkey
         for workers in (1, 2, 8):
             folder = tmp_path / f"{executor}{workers}"
             model = toy.ToyModel(0.02)
-            start_study(spec, folder, Execution(workers, evaluator=model, executor=executor))
+            start_study(spec, folder, RunSettings(workers, evaluator=model, executor=executor))
             found.add(((folder / TRIALS).read_bytes(), (folder / "front.json").read_bytes()))
     assert len(found) == 1
 
@@ -171,7 +171,7 @@ def importable(monkeypatch):
 
 def islands_in(toy, folder, **execution):
     spec = load_study(toy.write_study(folder), {"search.islands": 3, "search.trials": 32})
-    run = start_study(spec, folder / "run", Execution(**execution)).run
+    run = start_study(spec, folder / "run", RunSettings(**execution)).run
     return (run.path / TRIALS).read_bytes()
 
 
@@ -238,7 +238,7 @@ def test_workers_that_come_within_a_batch_get_work(toy, tmp_path, monkeypatch):
         later = threading.Thread(target=come_later, daemon=True)
         later.start()
         model = importlib.import_module("test_dask_workers").NotesItsTime(toy.ToyModel(), notes)
-        execution = Execution(evaluator=model, executor=f"dask://{cluster.address}")
+        execution = RunSettings(evaluator=model, executor=f"dask://{cluster.address}")
         start_study(spec, tmp_path / "run", execution)
         later.join()
     finally:
@@ -330,7 +330,7 @@ def test_the_user_is_told_of_a_scheduler_without_workers(cluster, capsys, monkey
 def test_another_executor_is_refused_before_there_is_a_run(toy, tmp_path):
     spec = load_study(toy.write_study(tmp_path))
     with pytest.raises(TilewrightError, match="no such executor"):
-        start_study(spec, tmp_path / "run", Execution(evaluator=toy.ToyModel(), executor="slurm"))
+        start_study(spec, tmp_path / "run", RunSettings(evaluator=toy.ToyModel(), executor="slurm"))
     assert not (tmp_path / "run").exists()
     with pytest.raises(TilewrightError, match="no such executor"):
         check_executor("slurm")

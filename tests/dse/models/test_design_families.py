@@ -13,7 +13,7 @@ from tilewright.dse.models.design_families import KNOWN_FRONTS, NO_FAMILY
 from tilewright.dse.models.evaluator import asking_for_details, attempt, total_of
 from tilewright.dse.models.evaluators import make_evaluator
 from tilewright.dse.report.sharing import hit_rates
-from tilewright.dse.run.runner import Execution, start_study
+from tilewright.dse.run.runner import RunSettings, start_study
 from tilewright.dse.study.study_loading import load_study
 from tilewright.mapper.fronts.designs import shared_work
 
@@ -84,7 +84,7 @@ def test_designs_that_another_one_s_search_answers_are_counted(tmp_path: Path) -
 def test_a_run_is_the_same_with_two_workers_and_shows_details(tmp_path: Path) -> None:
     model_of(tmp_path)
     spec = load_study(tmp_path / "study.yaml")
-    runs = [start_study(spec, tmp_path / str(n), Execution(workers=n)).run for n in (1, 2)]
+    runs = [start_study(spec, tmp_path / str(n), RunSettings(workers=n)).run for n in (1, 2)]
     first, second = (run.path / "trials.jsonl" for run in runs)
     assert first.read_bytes() == second.read_bytes()
     shown = [path.name for path in (runs[0].path / "details").iterdir()]

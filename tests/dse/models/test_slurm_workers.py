@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from tilewright.dse.run.rundir import TRIALS
-from tilewright.dse.run.runner import Execution, start_study
+from tilewright.dse.run.runner import RunSettings, start_study
 from tilewright.dse.study.study_loading import load_study
 
 pytestmark = pytest.mark.nightly
@@ -106,7 +106,7 @@ def jobs(tmp_path):
 def test_the_documented_program_submits_workers_and_replaces_a_job_that_ends(toy, tmp_path, jobs):
     assert re.fullmatch(r"dask://127\.0\.0\.1:\d+", jobs.executor)
     spec = load_study(toy.write_study(tmp_path), {"search.trials": 48})
-    local = start_study(spec, tmp_path / "local", Execution(evaluator=toy.ToyModel(0.0)))
+    local = start_study(spec, tmp_path / "local", RunSettings(evaluator=toy.ToyModel(0.0)))
     record = tmp_path / "slurm" / TRIALS
 
     def time_is_up():
@@ -117,7 +117,7 @@ def test_the_documented_program_submits_workers_and_replaces_a_job_that_ends(toy
 
     harm = threading.Thread(target=time_is_up, daemon=True)
     harm.start()
-    execution = Execution(evaluator=toy.ToyModel(0.5), executor=jobs.executor)
+    execution = RunSettings(evaluator=toy.ToyModel(0.5), executor=jobs.executor)
     start_study(spec, tmp_path / "slurm", execution)
     harm.join()
     assert record.read_bytes() == (local.run.path / TRIALS).read_bytes()

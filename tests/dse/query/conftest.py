@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from design_files import ARCH, WORKLOAD
 
-from tilewright.dse.run.runner import Execution, start_study
+from tilewright.dse.run.runner import RunSettings, start_study
 from tilewright.dse.study.study_loading import load_study
 
 STUDY = """\
@@ -30,5 +30,5 @@ def finished(tmp_path_factory):
     (folder / "arch.yaml").write_text(ARCH)
     (folder / "work.yaml").write_text(WORKLOAD)
     (folder / "study.yaml").write_text(STUDY)
-    start_study(load_study(folder / "study.yaml"), folder / "run", Execution())
+    start_study(load_study(folder / "study.yaml"), folder / "run", RunSettings())
     return folder / "run"

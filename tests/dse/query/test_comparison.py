@@ -14,7 +14,7 @@ from tilewright.dse.query.comparison import (
     compare_runs,
     diff_trials,
 )
-from tilewright.dse.run.runner import Execution, start_study
+from tilewright.dse.run.runner import RunSettings, start_study
 from tilewright.dse.store.safe_files import RunError
 from tilewright.dse.study.study_loading import load_study
 
@@ -41,7 +41,7 @@ def test_a_cost_of_which_one_part_changes_has_its_waterfall():
 
 def test_without_a_breakdown_the_other_metrics_say_why(tmp_path):
     spec = load_study(find_study("trainium_matmul"), {"search.trials": 12})
-    start_study(spec, tmp_path / "run", Execution())
+    start_study(spec, tmp_path / "run", RunSettings())
     run = open_run(tmp_path / "run")
     first, *_, second = run.where("status == 'feasible'").sorted_by("dram_traffic")
     found = diff_trials(run, first.number, second.number)
@@ -66,7 +66,7 @@ def test_runs_of_other_questions_say_so(finished, tmp_path):
     (tmp_path / "work.yaml").write_text(f"# the same but for a remark\n{work}")
     (tmp_path / "study.yaml").write_text(study.replace("weight: 2", "weight: 3"))
     spec = load_study(tmp_path / "study.yaml", {"search.trials": 4})
-    start_study(spec, tmp_path / "run", Execution())
+    start_study(spec, tmp_path / "run", RunSettings())
     found = compare_runs(open_run(finished), open_run(tmp_path / "run"))
     assert found.differences == (
         "workloads.0.weight: 2.0 -> 3.0",
@@ -86,7 +86,7 @@ def study_of(folder, finished, edits):
         text = text.replace(old, new)
     (folder / "study.yaml").write_text(text)
     spec = load_study(folder / "study.yaml", {"search.trials": 4})
-    start_study(spec, folder / "run", Execution())
+    start_study(spec, folder / "run", RunSettings())
     return open_run(folder / "run")
 
 

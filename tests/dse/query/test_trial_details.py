@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from tilewright.dse import Execution, load_study, open_run, start_study
+from tilewright.dse import RunSettings, load_study, open_run, start_study
 from tilewright.dse.command.shipped import studies_folder
 from tilewright.dse.query.comparison import diff_trials
 from tilewright.dse.query.trial_details import details_of
@@ -19,7 +19,7 @@ def one_best(finished, tmp_path_factory):
     """The directory of a run whose front is one design of four."""
     changes = {"objectives": ["energy"], "search.trials": 4}
     folder = tmp_path_factory.mktemp("details") / "run"
-    start_study(load_study(finished.parent / "study.yaml", changes), folder, Execution())
+    start_study(load_study(finished.parent / "study.yaml", changes), folder, RunSettings())
     return folder
 
 
@@ -96,7 +96,7 @@ def test_the_traffic_of_an_executed_design_adds_up_to_its_energy(tmp_path):
         studies_folder() / "wafer_matvec" / "study.yaml",
         {"workload.variables": {"SCALE": 64, "TOKENS": 2}, "search.trials": 3, "search.batch": 3},
     )
-    start_study(spec, tmp_path / "run", Execution())
+    start_study(spec, tmp_path / "run", RunSettings())
     run = open_run(tmp_path / "run")
     good = [trial for trial in run.where("status == 'feasible'") if trial.same_as is None]
     assert len(good) >= 2

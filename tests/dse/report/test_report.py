@@ -12,7 +12,7 @@ from tilewright.arch.errors import SpecError
 from tilewright.dse.report.report import write_report
 from tilewright.dse.report.report_data import MAX_MAPPINGS, own_front
 from tilewright.dse.run.record import Trial
-from tilewright.dse.run.runner import Execution, resume_study, start_study
+from tilewright.dse.run.runner import RunSettings, resume_study, start_study
 from tilewright.dse.store.extension import Changes
 from tilewright.dse.study.study_loading import load_stored_study, load_study
 
@@ -48,7 +48,7 @@ class Page(HTMLParser):
 def result(toy, tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
     path = toy.write_study(folder)
-    return start_study(load_study(path), folder / "run", Execution(evaluator=toy.ToyModel()))
+    return start_study(load_study(path), folder / "run", RunSettings(evaluator=toy.ToyModel()))
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +105,7 @@ def test_hostile_text_stays_text(toy, tmp_path):
 
     path = toy.write_study(tmp_path, toy.STUDY.replace("Which grid", f"'{evil} Which grid", 1))
     path.write_text(path.read_text().replace("which is fastest?", "which is fastest?'"))
-    found = start_study(load_study(path), tmp_path / "run", Execution(evaluator=Evil()))
+    found = start_study(load_study(path), tmp_path / "run", RunSettings(evaluator=Evil()))
     page = (found.run.path / "report.html").read_text()
     assert "<script>alert" not in page
     assert "<img" not in page
@@ -129,11 +129,11 @@ def test_an_extended_run_says_from_which_trial_on(toy, tmp_path):
     """The first command alone would make other trials."""
     run = start_study(
         load_study(toy.write_study(tmp_path), {"search.trials": 16}),
-        tmp_path / "run", Execution(evaluator=toy.ToyModel()),
+        tmp_path / "run", RunSettings(evaluator=toy.ToyModel()),
     ).run  # fmt: skip
     assert "<dt>Extended</dt>" not in (run.path / "report.html").read_text()
     changes = Changes(trials=24, settings={"search.sampler": "random"})
-    trials = resume_study(run.path, Execution(evaluator=toy.ToyModel()), changes).trials
+    trials = resume_study(run.path, RunSettings(evaluator=toy.ToyModel()), changes).trials
     page = (run.path / "report.html").read_text()
     first = min(t.number for t in trials if t.batch >= run.environment()["extensions"][0]["batch"])
     assert f"<dd>24 trials, sampler random, from trial {first} on</dd>" in page
@@ -146,7 +146,7 @@ def test_a_run_without_any_trial_has_a_report_too(toy, tmp_path):
     found = start_study(
         load_study(toy.write_study(tmp_path), {"search.trials": 8}),
         tmp_path / "run",
-        Execution(evaluator=toy.ToyModel()),
+        RunSettings(evaluator=toy.ToyModel()),
     )
     (tmp_path / "run" / "trials.jsonl").write_text("")
     page = write_report(found.run, found.spec, [])
@@ -155,7 +155,9 @@ def test_a_run_without_any_trial_has_a_report_too(toy, tmp_path):
 
 def test_a_page_of_a_large_front_stays_small(toy, tmp_path, monkeypatch):
     result = start_study(
-        load_study(toy.write_study(tmp_path)), tmp_path / "run", Execution(evaluator=toy.ToyModel())
+        load_study(toy.write_study(tmp_path)),
+        tmp_path / "run",
+        RunSettings(evaluator=toy.ToyModel()),
     )
     sizes = [path.stat().st_size for path in (tmp_path / "run" / "details").iterdir()]
     monkeypatch.setattr("tilewright.dse.report.report_data.MAX_DETAILS", sum(sizes) // 2)

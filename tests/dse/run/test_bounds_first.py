@@ -10,7 +10,7 @@ import pytest
 from tilewright.arch.errors import SpecError
 from tilewright.dse.models.evaluator import FIDELITY, Outcome
 from tilewright.dse.report.report import fidelity_of
-from tilewright.dse.run.runner import Execution, resume_study, start_study
+from tilewright.dse.run.runner import RunSettings, resume_study, start_study
 from tilewright.dse.study.study_loading import load_study
 
 
@@ -38,7 +38,7 @@ def bounded_model(toy, executed):
 def run(toy, folder, bounds_first, executed):
     text = bounded_study(toy).replace("BOUNDS", f"bounds_first: {str(bounds_first).lower()}")
     path = toy.write_study(folder, text)
-    how = Execution(1, None, bounded_model(toy, executed))
+    how = RunSettings(1, None, bounded_model(toy, executed))
     spec = load_study(path)
     return spec, start_study(spec, folder / "run", how, study_file=path)
 
@@ -70,7 +70,7 @@ def test_an_interrupted_run_excludes_the_same_designs(toy, tmp_path):
     lines = log.read_bytes().splitlines(keepends=True)
     begun = sum(trial.batch < 4 for trial in whole.trials)
     log.write_bytes(b"".join(lines[:begun]) + lines[begun][:40])
-    resume_study(tmp_path / "cut" / "run", Execution(1, None, bounded_model(toy, [])))
+    resume_study(tmp_path / "cut" / "run", RunSettings(1, None, bounded_model(toy, [])))
     assert log.read_bytes() == b"".join(lines)
 
 

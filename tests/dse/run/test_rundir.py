@@ -8,7 +8,7 @@ from explore import at_night
 
 from tilewright.arch.errors import SpecError
 from tilewright.dse.run.rundir import RunError
-from tilewright.dse.run.runner import Execution, resume_study
+from tilewright.dse.run.runner import RunSettings, resume_study
 
 SAMPLERS = ["nsga2", "tpe", "random", "grid", "qmc", "nsga3", "bottleneck"]
 
@@ -23,7 +23,7 @@ def test_resume_after_any_cut_gives_the_same_bytes(toy, tmp_path, sampler, half)
     cuts = (0, 7, line_ends[7], line_ends[12], line_ends[17] - 1, len(whole) - 1, len(whole))
     for cut in cuts[(SAMPLERS.index(sampler) + half) % 2 :: 2]:
         (tmp_path / "run" / "trials.jsonl").write_bytes(whole[:cut])
-        resume_study(tmp_path / "run", Execution(evaluator=toy.ToyModel()))
+        resume_study(tmp_path / "run", RunSettings(evaluator=toy.ToyModel()))
         assert log_of(tmp_path) == whole, cut
         assert (tmp_path / "run" / "front.json").read_bytes() == front
 
@@ -48,4 +48,4 @@ def test_a_damaged_line_inside_is_an_error_with_its_line(toy, tmp_path):
     lines[3] = lines[3][:40]
     log.write_text("\n".join(lines) + "\n")
     with pytest.raises(SpecError, match=r"damaged[\s\S]*trials\.jsonl:4"):
-        resume_study(tmp_path / "run", Execution(evaluator=toy.ToyModel()))
+        resume_study(tmp_path / "run", RunSettings(evaluator=toy.ToyModel()))

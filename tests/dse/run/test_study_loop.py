@@ -11,7 +11,7 @@ from explore import at_night
 
 from tilewright.arch.errors import SpecError
 from tilewright.dse.models.evaluator import Outcome
-from tilewright.dse.run.runner import Execution, resume_study
+from tilewright.dse.run.runner import RunSettings, resume_study
 from tilewright.dse.run.study_loop import EnvironmentFailed
 
 
@@ -150,6 +150,6 @@ def test_a_reference_that_could_not_be_evaluated_is_tried_again_at_a_resume(toy,
     with pytest.raises(EnvironmentFailed, match="could not be evaluated, so") as no:
         run_here(toy, tmp_path, settings, Lost())
     assert no.value.exit_code == 4
-    resumed = resume_study(tmp_path / "run", Execution(evaluator=toy.ToyModel()))
+    resumed = resume_study(tmp_path / "run", RunSettings(evaluator=toy.ToyModel()))
     whole = run_here(toy, tmp_path / "whole", settings)
     assert [t.metrics for t in resumed.trials] == [t.metrics for t in whole.trials]

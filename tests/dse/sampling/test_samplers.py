@@ -11,7 +11,7 @@ from design_files import log_of, run_here
 from optuna.samplers import RandomSampler
 
 from tilewright.arch.errors import SpecError
-from tilewright.dse.run.runner import Execution, resume_study
+from tilewright.dse.run.runner import RunSettings, resume_study
 from tilewright.dse.sampling.sampler_names import check_sampler
 
 
@@ -55,7 +55,7 @@ def test_the_state_of_cmaes_has_no_memory_that_nothing_was_written_to(
     assert b"cma" in logs[0], "its state is recorded"
     torn = logs[0].splitlines(keepends=True)[:16]
     (tmp_path / "1.0/run/trials.jsonl").write_bytes(b"".join(torn))
-    resume_study(tmp_path / "1.0/run", Execution(evaluator=toy.ToyModel()))
+    resume_study(tmp_path / "1.0/run", RunSettings(evaluator=toy.ToyModel()))
     assert log_of(tmp_path / "1.0") == logs[0]
 
 
@@ -80,5 +80,5 @@ def test_a_sampler_by_import_path_resumes_to_the_same_bytes(toy, tmp_path):
     whole = log_of(tmp_path)
     lines = whole.splitlines(keepends=True)
     (tmp_path / "run/trials.jsonl").write_bytes(b"".join(lines[:8]))
-    resume_study(tmp_path / "run", Execution(evaluator=toy.ToyModel()))
+    resume_study(tmp_path / "run", RunSettings(evaluator=toy.ToyModel()))
     assert log_of(tmp_path) == whole

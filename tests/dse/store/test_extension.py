@@ -8,7 +8,7 @@ import pytest
 from design_files import log_of, run_here
 
 from tilewright.arch.errors import SpecError
-from tilewright.dse.run.runner import Execution, resume_study
+from tilewright.dse.run.runner import RunSettings, resume_study
 from tilewright.dse.store.extension import Changes
 
 
@@ -17,7 +17,7 @@ def test_history_stays_and_is_marked(toy, tmp_path):
     run_here(toy, tmp_path, {"search.trials": 16, "search.options": options})
     before = log_of(tmp_path)
     changes = Changes(40, {"search.sampler": "tpe", "space.tile.values": [16, 32, 64, 256]})
-    execution = Execution(evaluator=toy.ToyModel())
+    execution = RunSettings(evaluator=toy.ToyModel())
     result = resume_study(tmp_path / "run", execution, changes)
     whole = log_of(tmp_path)
     assert whole.startswith(before)
@@ -44,5 +44,5 @@ def test_what_a_run_cannot_change(toy, tmp_path):
                             ({"space.tile.values": [16]}, "and the values before")):  # fmt: skip
         with pytest.raises(SpecError, match=words):
             resume_study(
-                tmp_path / "run", Execution(evaluator=toy.ToyModel()), Changes(20, settings)
+                tmp_path / "run", RunSettings(evaluator=toy.ToyModel()), Changes(20, settings)
             )

@@ -17,7 +17,7 @@ from tilewright.dse.models.evaluator import (
 from tilewright.dse.models.evaluators import make_evaluator
 from tilewright.dse.models.simulated import SimulatedEvaluator
 from tilewright.dse.query.estimate import estimate
-from tilewright.dse.run.runner import Execution, start_study
+from tilewright.dse.run.runner import RunSettings, start_study
 from tilewright.dse.study.study import StudyInput
 from tilewright.dse.study.study_loading import load_study
 from tilewright.mapper.searches.budget import STOP_REQUESTED
@@ -186,7 +186,7 @@ def test_a_study_gives_the_same_bytes_with_a_cold_and_a_warm_store(work, monkeyp
     for name, (store, workers) in runs.items():
         monkeypatch.setenv(FOLDER_VARIABLE, store if store == "off" else str(folder / store))
         spec = load_study(folder / "study.yaml")
-        run = start_study(spec, folder / name, Execution(workers)).run
+        run = start_study(spec, folder / name, RunSettings(workers)).run
         lines = (run.path / "times.jsonl").read_text().splitlines()
         shared = [json.loads(line)["shared"] for line in lines]
         rates[name] = [

@@ -10,7 +10,7 @@ from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
 
 from tilewright.arch.errors import TilewrightError
-from tilewright.dse.run.runner import Execution, resume_study, start_study
+from tilewright.dse.run.runner import RunSettings, resume_study, start_study
 from tilewright.dse.store.extension import Changes
 from tilewright.dse.store.mirror import Mirror, with_mirrors
 from tilewright.dse.study.study_loading import load_study
@@ -32,7 +32,7 @@ def test_trials_stand_in_both_mirrors_and_a_resume_adds_the_new_ones(toy, tmp_pa
 
     def execution():
         watcher = with_mirrors(Silent(), spec, targets, "toy")
-        return Execution(evaluator=toy.ToyModel(0.0), watcher=watcher)
+        return RunSettings(evaluator=toy.ToyModel(0.0), watcher=watcher)
 
     start_study(spec, out, execution())
     trials = resume_study(out, execution(), Changes(trials=24)).trials
@@ -73,7 +73,7 @@ def test_a_mirror_that_fails_before_or_within_a_batch_gets_each_trial_once(
             self.study.add_trials(trials)
 
     monkeypatch.setattr(mirror, "_study", Failing(mirror._study))
-    execution = Execution(evaluator=toy.ToyModel(0.0), watcher=mirror)
+    execution = RunSettings(evaluator=toy.ToyModel(0.0), watcher=mirror)
     trials = start_study(spec, tmp_path / "run", execution).trials
     study = optuna.load_study(study_name="toy", storage=target)
     assert [each.user_attrs["number"] for each in study.trials] == [t.number for t in trials]
@@ -87,7 +87,7 @@ def test_a_journal_with_a_torn_last_line_is_brought_up_to_date(toy, tmp_path):
 
     def execution():
         watcher = with_mirrors(Silent(), spec, (str(journal),), "toy")
-        return Execution(evaluator=toy.ToyModel(0.0), watcher=watcher)
+        return RunSettings(evaluator=toy.ToyModel(0.0), watcher=watcher)
 
     run = start_study(spec, tmp_path / "run", execution()).run
     journal.write_bytes(journal.read_bytes()[:-30])
@@ -113,7 +113,7 @@ def test_a_mirror_that_has_another_run_of_that_name_is_refused(toy, tmp_path):
         spec = load_study(toy.write_study(folder), {"search.trials": 8, "seed": seed})
         watcher = with_mirrors(Silent(), spec, (target,), "toy", new=new)
         return start_study(
-            spec, folder / "run", Execution(evaluator=toy.ToyModel(), watcher=watcher)
+            spec, folder / "run", RunSettings(evaluator=toy.ToyModel(), watcher=watcher)
         )
 
     run("first", 1, True)
@@ -137,7 +137,7 @@ def test_a_password_is_kept_nowhere(toy, tmp_path, monkeypatch, url, shown):
     monkeypatch.setattr("sys.argv", ["tilewright", "study", "run", "toy", "--mirror", url])
     run = start_study(
         load_study(toy.write_study(tmp_path), {"search.trials": 8}), tmp_path / "run",
-        Execution(evaluator=toy.ToyModel()),
+        RunSettings(evaluator=toy.ToyModel()),
     ).run  # fmt: skip
     assert run.environment()["command"][-1] == shown
     assert ("cret" in (run.path / "report.html").read_text()) == ("cret" in shown)

@@ -16,7 +16,7 @@ from pathlib import Path
 import optuna
 import pytest
 
-from tilewright.dse.run.runner import Execution, resume_study, start_study
+from tilewright.dse.run.runner import RunSettings, resume_study, start_study
 from tilewright.dse.store.extension import Changes
 from tilewright.dse.store.mirror import with_mirrors
 from tilewright.dse.study.study_loading import load_study
@@ -103,7 +103,7 @@ def test_a_server_that_stops_is_brought_up_to_date_and_the_dashboard_shows_it(
 
     def execution(watcher):
         watcher = with_mirrors(watcher, spec, (server.url,), "toy")
-        return Execution(evaluator=toy.ToyModel(0.0), watcher=watcher)
+        return RunSettings(evaluator=toy.ToyModel(0.0), watcher=watcher)
 
     run = start_study(spec, tmp_path / "run", execution(StopsServer(server))).run
     assert "is left behind" in capsys.readouterr().err

@@ -24,7 +24,7 @@ from tilewright.dse.models.design_watch import ENDED_BY
 from tilewright.dse.models.evaluator import Outcome, attempt
 from tilewright.dse.models.worker_pool import make_pool
 from tilewright.dse.run.rundir import RunDirectory, RunError
-from tilewright.dse.run.runner import Execution, resume_study
+from tilewright.dse.run.runner import RunSettings, resume_study
 from tilewright.dse.run.study_loop import EnvironmentFailed
 from tilewright.dse.store.extension import Changes
 from tilewright.dse.store.trial_line import line_of, trial_of
@@ -109,7 +109,7 @@ def test_04_lack_of_memory_is_not_recorded_for_good(toy, tmp_path):
     failed = [trial for trial in result.trials if trial.status == "failed"]
     assert failed
     assert failed[0].reason == "the search needs more memory"
-    execution = Execution(evaluator=toy.ToyModel())
+    execution = RunSettings(evaluator=toy.ToyModel())
     resume_study(tmp_path / "run", execution, Changes(retry=True))
     assert log_of(tmp_path) == log_of(whole)
 
@@ -329,7 +329,7 @@ def test_11_a_trial_of_another_study_has_its_place(toy, tmp_path, name, change, 
     lines[3] = line_of(replace(trial, **{name: change(getattr(trial, name))}))
     (tmp_path / "run/trials.jsonl").write_text("\n".join(lines) + "\n")
     with pytest.raises(TilewrightError) as caught:
-        resume_study(tmp_path / "run", Execution(evaluator=toy.ToyModel()))
+        resume_study(tmp_path / "run", RunSettings(evaluator=toy.ToyModel()))
     assert words in str(caught.value)
     assert "trials.jsonl:4" in str(caught.value)
     for command in (("report",), ("show",), ("doctor",), ("query", "energy > 0")):
@@ -348,7 +348,7 @@ def test_11_a_damaged_env_has_its_place(toy, tmp_path, text):
     run_here(toy, tmp_path, {"search.trials": 8})
     (tmp_path / "run/env.json").write_text(text)
     with pytest.raises(SpecError, match=r"env\.json[\s\S]*put back the file"):
-        resume_study(tmp_path / "run", Execution(evaluator=toy.ToyModel()))
+        resume_study(tmp_path / "run", RunSettings(evaluator=toy.ToyModel()))
 
 
 @pytest.mark.parametrize("note", ['{"when": ""}', '{"batch": "x", "changed": {}}', "[]",
@@ -380,7 +380,7 @@ def test_11_no_link_is_followed(toy, tmp_path):
     details.rmdir()
     details.symlink_to(precious)
     with pytest.raises(RunError, match=r"details is a symbolic link"):
-        resume_study(tmp_path / "run", Execution(evaluator=toy.ToyModel()))
+        resume_study(tmp_path / "run", RunSettings(evaluator=toy.ToyModel()))
     assert (precious / "000001.json").exists()
 
 
@@ -467,7 +467,7 @@ def test_14_an_early_end_has_tried_nothing(toy, tmp_path):
     stop.set()
     run_here(toy, tmp_path, {"search.trials": 8})
     (tmp_path / "run/trials.jsonl").write_text("")
-    result = resume_study(tmp_path / "run", Execution(evaluator=toy.ToyModel(), stop=stop))
+    result = resume_study(tmp_path / "run", RunSettings(evaluator=toy.ToyModel(), stop=stop))
     assert result.ending == "interrupted"
     assert "nothing has been tried yet" in conclusion(result.spec, result.trials)
     assert "No design is feasible" not in conclusion(result.spec, result.trials)

@@ -8,14 +8,14 @@ import pickle
 import pytest
 
 from tilewright.mapper.fronts.front import Front
-from tilewright.mapper.mapping.mapping import Compute, Mapping
+from tilewright.mapper.mapping.mapping import ComputeNode, Mapping
 from tilewright.mapper.mapping.score import Score
 from tilewright.mapper.mapping.scored_mapping import ScoredMapping
 
 
 def scored(energy: float, bits: int) -> ScoredMapping:
     score = Score(energy, 2.0, 0.0, 0.0, energy, 0.0, capacity={"B<": bits})
-    return ScoredMapping(Mapping((Compute("Z", "MAC"),)), score)
+    return ScoredMapping(Mapping((ComputeNode("Z", "MAC"),)), score)
 
 
 POINTS = (scored(1e-9, 64), scored(2e-9, 8))

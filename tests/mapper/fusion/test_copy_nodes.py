@@ -17,16 +17,16 @@ from tilewright.mapper.fusion.copies.copy_nodes import (
 )
 from tilewright.mapper.fusion.fused_mapping import UpperHolder
 from tilewright.mapper.mapping.mapping import (
-    Compute,
+    ComputeNode,
     Mapping,
     Node,
     Spatial,
     Storage,
     Temporal,
-    Toll,
+    TollNode,
 )
 
-LEAF = Compute("X", "MAC")
+LEAF = ComputeNode("X", "MAC")
 LANES = CopySpatialLoop("m", 4, ("TILE", "x"))
 OUTER = Storage(("Y", "X"), "DRAM")
 KEPT = KeptTensors(("Y",), "BUF", frozenset({"TILE"}), frozenset({"m"}), frozenset({"Y"}))
@@ -45,7 +45,7 @@ def test_spatial_loops_have_the_lanes_between_two_tiles() -> None:
 
 def test_a_branch_starts_below_the_outermost_memory() -> None:
     """A Toll of a tensor that other Einsums use ends the outermost part."""
-    own_toll, shared_toll = Toll(("X",), "LINK"), Toll(("Y",), "LINK")
+    own_toll, shared_toll = TollNode(("X",), "LINK"), TollNode(("Y",), "LINK")
     nodes: tuple[Node, ...] = (OUTER, own_toll, shared_toll, Storage(("Y",), "BUF"), LEAF)
     branch = copy_branch(nodes, "DRAM", frozenset({"Y"}))
     assert branch.outermost == (Storage(("Y",), "DRAM"), Storage(("X",), "DRAM"), own_toll)
@@ -86,7 +86,7 @@ def test_loops_with_the_tile_above_are_left_out() -> None:
 
 def test_tolls_of_shared_tensors_move_below_what_is_kept() -> None:
     """X stays in DRAM for other Einsums; above the storage of Y its Toll would charge them."""
-    kept, toll = Storage(("Y",), "BUF"), Toll(("X",), "LINK")
+    kept, toll = Storage(("Y",), "BUF"), TollNode(("X",), "LINK")
     nodes = (Storage(("X",), "DRAM"), toll, Spatial("m", 1, "x", "TILE"), kept, LEAF)
     assert KEPT.fit(Mapping(nodes)) == Mapping(nodes)
     moved = replace(KEPT, shared_tensors=frozenset({"Y", "X"})).fit(Mapping(nodes))

@@ -16,7 +16,7 @@ from tilewright.mapper.fusion.copies.copy_pmappings import (
     copy_occupancy,
     lanes_per_variable,
 )
-from tilewright.mapper.mapping.mapping import Compute, Mapping, Spatial, Storage, Temporal
+from tilewright.mapper.mapping.mapping import ComputeNode, Mapping, Spatial, Storage, Temporal
 from tilewright.mapper.model.occupancy import Occupancy
 
 COPY = workload_with_copies(("Y[m, n] = A[m] * B[n]", "copy X[m, n] = Y[m, n]"), {"m": 4, "n": 2})
@@ -64,7 +64,7 @@ def test_a_backed_tensor_counts_apart() -> None:
 def test_lanes_of_a_variable_multiply() -> None:
     """8 values: two lanes of 4, a loop of tiles of 2, two lanes of 1."""
     nodes = (Storage(("Y",), "DRAM"), Spatial("m", 4, "x", "TILE"), Temporal("m", 2),
-             Spatial("m", 1, "y", "PE"), Compute("X", "MAC"))  # fmt: skip
+             Spatial("m", 1, "y", "PE"), ComputeNode("X", "MAC"))  # fmt: skip
     assert lanes_per_variable(Mapping(nodes), {"m": 8, "n": 2}) == {"m": 4, "n": 1}
 
 

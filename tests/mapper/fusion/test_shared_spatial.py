@@ -18,7 +18,7 @@ from tilewright.mapper.fusion.pmappings.shared.shared_spatial import (
     tiles_below,
     with_spatial_loops,
 )
-from tilewright.mapper.mapping.mapping import Node, Sequential, Spatial, Toll
+from tilewright.mapper.mapping.mapping import Node, Sequential, Spatial, TollNode
 from tilewright.mapper.mapping.mapping_file import dump_mapping, load_mapping
 from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.searches.api import search
@@ -135,7 +135,7 @@ def test_tolls_stand_above_the_lanes_that_they_feed() -> None:
         assert not result.notes
         assert result.on_chip == ("Y",)
         nodes = result.best.mapping.nodes
-        tolls = [i for i, node in enumerate(nodes) if isinstance(node, Toll)]
+        tolls = [i for i, node in enumerate(nodes) if isinstance(node, TollNode)]
         lanes = [i for i, node in enumerate(nodes) if isinstance(node, Spatial)]
         if name == "above" and lanes:
             assert all(toll < lanes[0] for toll in tolls)

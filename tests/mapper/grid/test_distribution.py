@@ -12,7 +12,7 @@ from tilewright.mapper.grid.distribution import (
 )
 from tilewright.mapper.grid.reading.mapping_reading import space_time
 from tilewright.mapper.grid.space_time import SpaceTime
-from tilewright.mapper.mapping.mapping import Compute, Mapping, Node, Spatial, Storage, Temporal
+from tilewright.mapper.mapping.mapping import ComputeNode, Mapping, Node, Spatial, Storage, Temporal
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.execution.mapped_workload import grid_path
 
@@ -23,7 +23,7 @@ def read(einsum: str, *nodes: Node, m: int = 4) -> SpaceTime:
     """S[m, n] = A[m, k] * B[k, n], or Z[m] = S[m, n], with S left in 2 x 2 elements."""
     workload = cascade_workload("product, row sums", m=m)
     path = grid_path(cascade_arch(2, 2), workload, workload.einsum(einsum))
-    mapping = Mapping((*nodes, Compute(einsum, "Engine")))
+    mapping = Mapping((*nodes, ComputeNode(einsum, "Engine")))
     return space_time(path, workload.einsum(einsum), mapping, STAYS)
 
 

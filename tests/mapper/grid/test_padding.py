@@ -7,7 +7,7 @@ from grid_mappings import HOST, einsum_workload, grid_arch, read
 
 from tilewright.mapper.grid.padding import may_pad, padded
 from tilewright.mapper.grid.reading.mapping_reading import space_time
-from tilewright.mapper.mapping.mapping import Compute, Mapping, Spatial, Storage, Temporal
+from tilewright.mapper.mapping.mapping import ComputeNode, Mapping, Spatial, Storage, Temporal
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings, execute_einsum
 
@@ -45,7 +45,7 @@ def test_padding_changes_the_bounds_only_where_it_is() -> None:
 
 
 MEMORY = Storage(("A", "B", "Z"), "SRAM")
-WORK = (Temporal("m", 1), Temporal("k", 1), Temporal("n", 1), Compute("Z", "Engine"))
+WORK = (Temporal("m", 1), Temporal("k", 1), Temporal("n", 1), ComputeNode("Z", "Engine"))
 WHOLE = Storage(("A", "B", "Z"), "Host")
 
 
@@ -85,7 +85,7 @@ def test_a_maximum_is_not_padded() -> None:
         Storage(("A", "Z"), "SRAM"),
         Temporal("m", 1),
         Temporal("k", 1),
-        Compute("Z", "Engine"),
+        ComputeNode("Z", "Engine"),
     )
     with pytest.raises(InfeasibleMapping, match="would change Z"):
         space_time(grid_arch("largest of rows", 32, 4, 2), einsum, Mapping(nodes))

@@ -10,7 +10,7 @@ from mapping_inputs import ARCH, FUSED, GOOD, WORKLOAD, mapping
 from tilewright.arch.errors import SpecError
 from tilewright.mapper.evaluation.verified_score import evaluate
 from tilewright.mapper.mapping.mapping import (
-    Compute,
+    ComputeNode,
     Mapping,
     Sequential,
     Spatial,
@@ -45,7 +45,7 @@ LOOPS = st.one_of(
 
 
 ENDS = st.recursive(
-    st.builds(Compute, NAMES, NAMES),
+    st.builds(ComputeNode, NAMES, NAMES),
     lambda inner: st.builds(
         Sequential,
         st.lists(

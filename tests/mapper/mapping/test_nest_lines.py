@@ -5,13 +5,13 @@ from __future__ import annotations
 from fractions import Fraction
 
 from tilewright.mapper.mapping.mapping import (
-    Compute,
+    ComputeNode,
     Mapping,
     Sequential,
     Spatial,
     Storage,
     Temporal,
-    Toll,
+    TollNode,
 )
 from tilewright.mapper.mapping.nest_lines import nest_lines, nest_text
 
@@ -20,9 +20,9 @@ NODES = (
     Storage(("Z",), "DRAM"),
     Storage(("Z",), "BUF"),
     Temporal("m", 3),
-    Toll(("A",), "BUS"),
+    TollNode(("A",), "BUS"),
     Spatial("k", 2, "X", "PE"),
-    Compute("Z", "MAC"),
+    ComputeNode("Z", "MAC"),
 )
 
 
@@ -53,7 +53,7 @@ def test_trips_follow_the_tile_above_and_the_first_tile():
         Temporal("m", 4, initial_tile_shape=3),
         Temporal("m", 2),
         Temporal("n", 5),
-        Compute("Z", "MAC"),
+        ComputeNode("Z", "MAC"),
     )
     lines = nest_lines(nodes, {"Z": {"m": 11, "n": 5}})
     assert [line.right for line in lines[:3]] == [
@@ -68,8 +68,8 @@ def test_a_shared_loop_counts_under_the_name_of_each_einsum():
         Temporal("m", 2, names=(("Z", "p"),)),
         Sequential(
             (
-                (Temporal("m", 1), Compute("Y", "MAC")),
-                (Temporal("p", 1), Compute("Z", "MAC")),
+                (Temporal("m", 1), ComputeNode("Y", "MAC")),
+                (Temporal("p", 1), ComputeNode("Z", "MAC")),
             )
         ),
     )
@@ -80,14 +80,14 @@ def test_a_shared_loop_counts_under_the_name_of_each_einsum():
 
 
 def test_steps_are_numbered_through():
-    inner = Sequential(((Compute("B", "MAC"),), (Compute("C", "MAC"),)))
-    nodes = (Sequential(((Compute("A", "MAC"),), (Temporal("m", 1), inner))),)
+    inner = Sequential(((ComputeNode("B", "MAC"),), (ComputeNode("C", "MAC"),)))
+    nodes = (Sequential(((ComputeNode("A", "MAC"),), (Temporal("m", 1), inner))),)
     steps = [line.left for line in nest_lines(nodes) if line.kind == "step"]
     assert steps == ["step 1: A", "steps 2 to 3: B, C", "step 2: B", "step 3: C"]
 
 
 def test_many_einsums_of_a_step_are_shortened():
-    inner = Sequential(tuple((Compute(f"E{i}", "MAC"),) for i in range(6)))
+    inner = Sequential(tuple((ComputeNode(f"E{i}", "MAC"),) for i in range(6)))
     lines = nest_lines((Sequential(((inner,),), kind="Pipeline"),))
     assert lines[0].left == "stages 1 to 6: E0, …, E5"
 
@@ -97,7 +97,7 @@ def test_holders_that_differ_stand_apart():
         Storage(("A",), "L1", buffers=2),
         Storage(("B",), "L1", buffers=2),
         Storage(("Z",), "L1", persistent=True, reduction="chain"),
-        Compute("Z", "MAC"),
+        ComputeNode("Z", "MAC"),
     )
     lines = nest_text(nest_lines(nodes)).splitlines()
     assert lines[:2] == ["[L1] A, B (2 buffers)", "[L1] Z (persistent, added by chain)"]

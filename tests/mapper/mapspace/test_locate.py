@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from buffer_spaces import space
 
-from tilewright.mapper.mapping.mapping import Compute, Mapping, Spatial, Storage, Temporal
+from tilewright.mapper.mapping.mapping import ComputeNode, Mapping, Spatial, Storage, Temporal
 
 
 def test_every_member_is_found_again() -> None:
@@ -15,7 +15,7 @@ def test_every_member_is_found_again() -> None:
 
 
 def nodes(*more: object) -> Mapping:
-    return Mapping((Storage(("A", "B", "Z"), "DRAM"), *more, Compute("Z", "MAC")))  # type: ignore[arg-type]
+    return Mapping((Storage(("A", "B", "Z"), "DRAM"), *more, ComputeNode("Z", "MAC")))  # type: ignore[arg-type]
 
 
 LOOPS = (Temporal("m", 1), Temporal("n", 1), Temporal("k", 1))
@@ -29,7 +29,7 @@ LOOPS = (Temporal("m", 1), Temporal("n", 1), Temporal("k", 1))
         (nodes(Temporal("k", 4), Storage(("B",), "BUF"), *LOOPS), "tiles of 4 do not divide 6"),
         (nodes(*LOOPS[1:], Storage(("B",), "BUF"), Spatial("m", 1, "x", "PE")), "PE.x: fanout"),
         (nodes(Temporal("m", 1), Storage(("B",), "BUF"), *LOOPS[1:]), "same counts"),
-        (Mapping((*nodes(*LOOPS).nodes[:-1], Compute("Y", "MAC"))), "does not compute Z"),
+        (Mapping((*nodes(*LOOPS).nodes[:-1], ComputeNode("Y", "MAC"))), "does not compute Z"),
     ],
 )  # fmt: skip
 def test_reasons(mapping: Mapping, reason: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from running_example import path_of
 
-from tilewright.mapper.mapping.mapping import Compute, Mapping, Sequential, Storage, Temporal
+from tilewright.mapper.mapping.mapping import ComputeNode, Mapping, Sequential, Storage, Temporal
 from tilewright.mapper.model.path import Hold, Split, keep, paths_of, restrict
 from tilewright.mapper.workload.errors import MappingError
 
@@ -35,8 +35,8 @@ FUSED = Mapping(
         Storage(("Y",), "BUF"),
         Sequential(
             (
-                (Temporal("m", 1), Compute("Y", "MAC")),
-                (Storage(("Z",), "BUF"), Temporal("p", 1), Compute("Z", "MAC")),
+                (Temporal("m", 1), ComputeNode("Y", "MAC")),
+                (Storage(("Z",), "BUF"), Temporal("p", 1), ComputeNode("Z", "MAC")),
             )
         ),
     )
@@ -70,9 +70,9 @@ def test_steps_are_left_out_with_their_numbers() -> None:
     [
         ((Storage(("A",), "DRAM"),), "has to end in a Compute or a Sequential"),
         ((), "has to end in a Compute or a Sequential"),
-        ((Compute("Z", "MAC"), Temporal("m", 1)), "nothing may follow a Compute"),
+        ((ComputeNode("Z", "MAC"), Temporal("m", 1)), "nothing may follow a Compute"),
         (
-            (Sequential(((Compute("Z", "MAC"),),)), Compute("Z", "MAC")),
+            (Sequential(((ComputeNode("Z", "MAC"),),)), ComputeNode("Z", "MAC")),
             "nothing may follow a Sequential",
         ),
     ],
@@ -93,11 +93,11 @@ NESTED = Mapping(
                     Storage(("X", "A"), "BUF"),
                     Temporal("n", 1, names=(("Y", "k"),)),
                     Sequential((
-                        (Compute("X", "MAC"),),
-                        (Storage(("Y",), "BUF"), Compute("Y", "MAC")),
+                        (ComputeNode("X", "MAC"),),
+                        (Storage(("Y",), "BUF"), ComputeNode("Y", "MAC")),
                     )),
                 ),
-                (Storage(("Z",), "BUF"), Temporal("p", 1), Compute("Z", "MAC")),
+                (Storage(("Z",), "BUF"), Temporal("p", 1), ComputeNode("Z", "MAC")),
             )
         ),
     )

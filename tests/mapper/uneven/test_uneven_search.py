@@ -15,7 +15,7 @@ from tilewright.arch.errors import TilewrightError
 from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.evaluation.verified_score import evaluate
-from tilewright.mapper.mapping.mapping import Compute, Mapping, Spatial, Storage, Temporal
+from tilewright.mapper.mapping.mapping import ComputeNode, Mapping, Spatial, Storage, Temporal
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.api import search
 from tilewright.mapper.searches.exact.exact import ExactSearch
@@ -280,7 +280,7 @@ def test_size_is_exact_where_nothing_overflows() -> None:
 
 
 def nest(*loops: Temporal | Spatial) -> Mapping:
-    return Mapping((Storage(("T0", "W0", "T1"), "DRAM"), *loops, Compute("T1", "MAC")))
+    return Mapping((Storage(("T0", "W0", "T1"), "DRAM"), *loops, ComputeNode("T1", "MAC")))
 
 
 @pytest.mark.parametrize(

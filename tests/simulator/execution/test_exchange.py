@@ -9,7 +9,14 @@ from cascades import cascade_arch, cascade_workload
 from tilewright.arch.files.source import load_document
 from tilewright.mapper.grid.grid import grid_of
 from tilewright.mapper.grid.pipelines.einsum_groups import einsum_groups
-from tilewright.mapper.mapping.mapping import Compute, Mapping, Node, Sequential, Storage, Temporal
+from tilewright.mapper.mapping.mapping import (
+    ComputeNode,
+    Mapping,
+    Node,
+    Sequential,
+    Storage,
+    Temporal,
+)
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.simulator.execution.exchange import bank_offsets, intermediates, staying_tensors
@@ -37,7 +44,7 @@ def one_element(outside: dict[str, tuple[str, ...]]) -> Mapping:
         host = (Storage(outside[einsum], "Host"),) if outside[einsum] else ()
         loops = (Temporal("m", 1), Temporal("k", 1)) if einsum == "S" else (Temporal("m", 1),)
         memory = Storage(tensors[einsum], "SRAM")
-        return (*host, memory, *loops, Compute(einsum, "Engine"))
+        return (*host, memory, *loops, ComputeNode(einsum, "Engine"))
 
     return Mapping((Sequential(tuple(branch(name) for name in tensors)),))
 

@@ -6,7 +6,7 @@ from cascades import cascade_arch
 from pipeline_cases import PipelineCase, example, pipeline_workload
 
 from tilewright.mapper.mapping.mapping import (
-    Compute,
+    ComputeNode,
     Mapping,
     Node,
     Sequential,
@@ -26,7 +26,7 @@ def part(einsum: str, *tensors: str) -> tuple[Node, ...]:
         Spatial("n", 2, "X", "Grid"),
         Storage(tensors, "SRAM"),
         *loops,
-        Compute(einsum, "Engine"),
+        ComputeNode(einsum, "Engine"),
     )
 
 
@@ -95,7 +95,7 @@ def test_a_tensor_is_resharded_before_a_pipeline() -> None:
     def shared(einsum: str, variable: str, *tensors: str) -> tuple[Node, ...]:
         loops = (Temporal("m", 1), Temporal("n", 1))
         share = Spatial(variable, 3 if variable == "m" else 2, "X", "Grid")
-        return (share, Storage(tensors, "SRAM"), *loops, Compute(einsum, "Engine"))
+        return (share, Storage(tensors, "SRAM"), *loops, ComputeNode(einsum, "Engine"))
 
     first = (Storage(("A",), "Host"), *shared("S", "n", "A", "S"))
     branches = (shared("T", "m", "S", "B", "T"), shared("Z", "m", "T", "Z"))

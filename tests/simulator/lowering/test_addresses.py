@@ -6,11 +6,11 @@ import pytest
 from grid_mappings import read
 
 from tilewright.mapper.grid.space_time import SpaceTime
-from tilewright.mapper.mapping.mapping import Compute, Storage, Temporal
+from tilewright.mapper.mapping.mapping import ComputeNode, Storage, Temporal
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.lowering.addresses import LeftTensors, Taken, addresses_of, words_of
 
-WORK = (Temporal("m", 1), Temporal("k", 1), Temporal("n", 1), Compute("Z", "Engine"))
+WORK = (Temporal("m", 1), Temporal("k", 1), Temporal("n", 1), ComputeNode("Z", "Engine"))
 
 
 def product(bits: int = 32) -> SpaceTime:

@@ -7,7 +7,7 @@ import pytest
 from grid_mappings import einsum_on_grid
 
 from tilewright.mapper.grid.reading.mapping_reading import space_time
-from tilewright.mapper.mapping.mapping import Compute, Mapping, Storage, Temporal
+from tilewright.mapper.mapping.mapping import ComputeNode, Mapping, Storage, Temporal
 from tilewright.simulator.execution.einsum_execution import execute_einsum
 from tilewright.simulator.lowering.kernel import STRIDE_REGISTERS, kernel_of
 
@@ -17,7 +17,7 @@ def test_a_stride_of_more_than_127_values() -> None:
     flat, einsum = einsum_on_grid("Z[m] = A[P: m, Q: m]", {"M": 140}, (1, 1), bits=16)
     tensors = ("Z", "A")
     nodes = (Storage(tensors, "Host"), Storage(tensors, "SRAM"), Temporal("m", 1))
-    read = space_time(flat, einsum, Mapping((*nodes, Compute("Z", "Engine"))))
+    read = space_time(flat, einsum, Mapping((*nodes, ComputeNode("Z", "Engine"))))
     assert kernel_of(read).loops["A"] == ((140, 141),)
     run = execute_einsum(read)
     assert np.array_equal(run.output, np.diag(run.operands["A"]))
@@ -34,7 +34,7 @@ def test_vectors_run_over_as_many_loops_as_there_are_strides(
     tensors = ("Z", "A")
     loops = [Temporal("k", 1), *(Temporal(name, 1) for name in kept)]
     nodes = (Storage(tensors, "Host"), Storage(tensors, "SRAM"), *loops)
-    read = space_time(flat, einsum, Mapping((*nodes, Compute("Z", "Engine"))))
+    read = space_time(flat, einsum, Mapping((*nodes, ComputeNode("Z", "Engine"))))
     kernel = kernel_of(read)
     assert len(kernel.loops["Z"]) == dimensions
     assert 3 * (dimensions - 1) <= STRIDE_REGISTERS

@@ -4,7 +4,7 @@ from grid_mappings import END, HOST, WHOLE, WORK, einsum_workload, grid_arch, re
 from grid_points import element, index, plans, point, turns
 
 from tilewright.mapper.grid.reading.mapping_reading import space_time
-from tilewright.mapper.mapping.mapping import Compute, Mapping, Storage, Temporal
+from tilewright.mapper.mapping.mapping import ComputeNode, Mapping, Storage, Temporal
 from tilewright.simulator.isa.index_expression import variable
 from tilewright.simulator.lowering.tile_layout import tile_layout
 
@@ -37,7 +37,7 @@ def test_windows_share_their_values() -> None:
     found = space_time(
         grid_arch(form, 32, 1, 1),
         einsum_workload(form).einsums[0],
-        Mapping((*stored, *loops, Compute("Z", "Engine"))),
+        Mapping((*stored, *loops, ComputeNode("Z", "Engine"))),
     )
     layout = tile_layout(found, found.tensor("A"), (0,))
     assert (layout.tensor.values, layout.moves) == (10, (1, 1))

@@ -16,7 +16,7 @@ QUERY = Path(__file__).parents[2] / "query" / "conftest.py"
 def finished(tmp_path_factory):
     from design_files import ARCH, WORKLOAD
 
-    from tilewright.dse import Execution, load_study, start_study
+    from tilewright.dse import RunSettings, load_study, start_study
 
     spec = importlib.util.spec_from_file_location("query_conftest", QUERY)
     module = importlib.util.module_from_spec(spec)
@@ -24,7 +24,7 @@ def finished(tmp_path_factory):
     folder = tmp_path_factory.mktemp("ask")
     for name, text in (("arch", ARCH), ("work", WORKLOAD), ("study", module.STUDY)):
         (folder / f"{name}.yaml").write_text(text)
-    start_study(load_study(folder / "study.yaml"), folder / "run", Execution())
+    start_study(load_study(folder / "study.yaml"), folder / "run", RunSettings())
     return folder / "run"
 
 

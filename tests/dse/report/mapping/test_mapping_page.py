@@ -20,7 +20,7 @@ from tilewright.dse.report.mapping.mapping_page import (
     render_score,
 )
 from tilewright.mapper.fronts.front import Front
-from tilewright.mapper.mapping.mapping import Compute, Mapping
+from tilewright.mapper.mapping.mapping import ComputeNode, Mapping
 from tilewright.mapper.mapping.nest_lines import lines_of, nest_text
 from tilewright.mapper.mapping.score import Score
 from tilewright.mapper.mapping.scored_mapping import ScoredMapping
@@ -120,7 +120,7 @@ def test_points_and_rows_lead_to_each_other() -> None:
 def test_a_third_metric_is_colour_and_axes_vary() -> None:
     def point(energy: float, bits: int) -> ScoredMapping:
         score = Score(energy, 1.0, 0.0, 0.0, energy, 0.0, capacity={"A": bits, "B": 9 - bits})
-        return ScoredMapping(Mapping((Compute("Z", "MAC"),)), score)
+        return ScoredMapping(Mapping((ComputeNode("Z", "MAC"),)), score)
 
     points = [point(1.0, 5), point(2.0, 3), point(5.0, 1)]
     chart = front_of(Front(points, ("energy", "latency", "usage.A", "usage.B")))

@@ -11,7 +11,7 @@ from tilewright.arch.files.source import load_document
 from tilewright.mapper.grid.grid import Grid, grid_of
 from tilewright.mapper.grid.pipelines.einsum_groups import einsum_groups, in_sequence
 from tilewright.mapper.mapping.mapping import (
-    Compute,
+    ComputeNode,
     Mapping,
     Node,
     Sequential,
@@ -151,7 +151,7 @@ def test_a_pipeline_may_be_a_part_of_a_workload() -> None:
 
 
 def _plain(einsum: str, *tensors: str) -> tuple[Node, ...]:
-    return (Storage(tensors, "SRAM"), Compute(einsum, "Engine"))
+    return (Storage(tensors, "SRAM"), ComputeNode(einsum, "Engine"))
 
 
 def test_an_einsum_that_passes_nothing_is_refused() -> None:

@@ -14,7 +14,7 @@ from tilewright.mapper.grid.rings.shifts import (
     turned_values,
 )
 from tilewright.mapper.grid.space_time import SpaceTime
-from tilewright.mapper.mapping.mapping import Compute, Mapping, Node, Spatial, Storage, Temporal
+from tilewright.mapper.mapping.mapping import ComputeNode, Mapping, Node, Spatial, Storage, Temporal
 from tilewright.mapper.workload.errors import InfeasibleMapping
 
 FORM = "matrix product"  # Z[m, n] = A[m, k] * B[k, n], 8 x 12 x 6; B is persistent
@@ -25,7 +25,7 @@ def read_of(
     *nodes: Node, columns: int = 2, rows: int = 2, form: str = FORM, work: tuple[Node, ...] = WORK
 ) -> SpaceTime:
     flat, einsum = grid_arch(form, 32, columns, rows), einsum_workload(form).einsums[0]
-    return space_time(flat, einsum, Mapping((*nodes, *work, Compute("Z", "Engine"))))
+    return space_time(flat, einsum, Mapping((*nodes, *work, ComputeNode("Z", "Engine"))))
 
 
 def held(tensor: str, shift: str = "", buffers: int = 2) -> Storage:

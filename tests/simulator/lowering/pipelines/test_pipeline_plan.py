@@ -10,7 +10,7 @@ from cascades import cascade_arch
 from pipeline_cases import PipelineCase, example, pipeline_workload, plan_of_pipeline
 
 from tilewright.mapper.mapping.mapping import (
-    Compute,
+    ComputeNode,
     Mapping,
     Node,
     Sequential,
@@ -107,7 +107,7 @@ def residual(second: int) -> Mapping:
         share = Spatial("n", 4, "X", "Grid")
         passed = Storage(("S",), "SRAM")
         loops = (Temporal("n", tile), Storage(tensors, "SRAM"), Temporal("m", 1), Temporal("n", 1))
-        return (share, passed, *loops, Compute(einsum, "Engine"))
+        return (share, passed, *loops, ComputeNode(einsum, "Engine"))
 
     branches = (branch("S", "A", tile=4), branch("Z", "A", "Z", tile=second))
     return Mapping((Storage(("A", "Z"), "Host"), Sequential(branches, "Pipeline")))

@@ -7,7 +7,7 @@ from grid_mappings import HARDWARE
 from tilewright.arch.files.source import load_document
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.grid.reading.mapping_reading import space_time
-from tilewright.mapper.mapping.mapping import Compute, Mapping, Node, Spatial, Storage, Temporal
+from tilewright.mapper.mapping.mapping import ComputeNode, Mapping, Node, Spatial, Storage, Temporal
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.simulator.execution.einsum_execution import (
@@ -40,7 +40,7 @@ def all_reduce(
         Storage(("A",), "SRAM"),
         Storage(("Z",), "SRAM", reduction="all_reduce(ring)"),
         Temporal("n", 1),
-        Compute("Z", "Engine"),
+        ComputeNode("Z", "Engine"),
     ]
     read = space_time(flat, einsum, Mapping(tuple(nodes)), frozenset({"Z"}))
     return execute_einsum(read, ExecutionSettings())

@@ -5,7 +5,7 @@ from grid_mappings import einsum_workload, grid_arch
 
 from tilewright.mapper.grid.reading.mapping_reading import space_time
 from tilewright.mapper.grid.space_time import SpaceTime
-from tilewright.mapper.mapping.mapping import Compute, Mapping, Spatial, Storage, Temporal
+from tilewright.mapper.mapping.mapping import ComputeNode, Mapping, Spatial, Storage, Temporal
 from tilewright.simulator.execution.einsum_execution import execute_einsum
 from tilewright.simulator.lowering.passes.plan_passes import plan_lines
 from tilewright.simulator.lowering.plan import plan_of
@@ -27,7 +27,7 @@ def vector_on_a_ring(columns: int) -> SpaceTime:
         Temporal("k", 1),
         Storage(("A",), "Scalar"),
         Temporal("n", 1),
-        Compute("Z", "Engine"),
+        ComputeNode("Z", "Engine"),
     )
     return space_time(flat, einsum, Mapping(nodes))
 

@@ -9,7 +9,7 @@ from grid_mappings import HARDWARE
 from tilewright.arch.files.source import load_document
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.grid.reading.mapping_reading import space_time
-from tilewright.mapper.mapping.mapping import Compute, Mapping, Spatial, Storage, Temporal
+from tilewright.mapper.mapping.mapping import ComputeNode, Mapping, Spatial, Storage, Temporal
 from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings
 from tilewright.simulator.execution.mapped_workload import grid_path
@@ -50,7 +50,7 @@ def product_plan(
         Temporal("k", 1),
         Storage(("A",), "Scalar"),
         Temporal("n", 1),
-        Compute("C", "Engine"),
+        ComputeNode("C", "Engine"),
     )
     read = space_time(flat, workload.einsums[0], Mapping(nodes))
     profile = ExecutionSettings(machine=machine).profile(read.grid)

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from tilewright.simulator.search.paths import cost_tables
-from tilewright.simulator.search.paths.cost_tables import CostTable, eliminated
+from tilewright.simulator.search.paths.cost_tables import PlaceCostTable, eliminated
 
 SIZES = (3, 4, 2, 5)
 LAST = len(SIZES) - 1
 
 
-def drawn(seed: int) -> list[CostTable]:
+def drawn(seed: int) -> list[PlaceCostTable]:
     """Return tables over some of four tensors, the last one in each; some costs are infinite."""
     rng = random.Random(seed)
     tables = []
@@ -25,11 +25,11 @@ def drawn(seed: int) -> list[CostTable]:
             * 1.0
         )
         costs[costs > 44] = np.inf
-        tables.append(CostTable(tensors, costs))
+        tables.append(PlaceCostTable(tensors, costs))
     return tables
 
 
-def sums(tables: list[CostTable], shape: tuple[int, ...]) -> np.ndarray:
+def sums(tables: list[PlaceCostTable], shape: tuple[int, ...]) -> np.ndarray:
     return np.array([sum(t.at(places) for t in tables) for places in np.ndindex(*shape)])
 
 
