@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 from math import prod
-from typing import Final
 
 from tilewright.arch.components.components import (
     Kept,
@@ -36,8 +35,6 @@ from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.workload import Workload
 
 _ROUNDING = 1e-9
-BREAKS: Final = "the mapping breaks"
-"""Words with which each sentence begins, and by which a reason is known to be one."""
 
 
 def broken_rules(
@@ -123,7 +120,7 @@ class _EinsumRules:
         return frozenset(h.tensor for h in self._holders if h.component == component)
 
     def _says(self, rule: str, component: str, text: str) -> str:
-        return f"{BREAKS} {rule} of {component}: {text} (Einsum {self._einsum.name})"
+        return f"the mapping breaks {rule} of {component}: {text} (Einsum {self._einsum.name})"
 
     # ---- placement
 

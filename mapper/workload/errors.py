@@ -1,5 +1,10 @@
 """Errors of workloads, mappings, and features that no search models."""
 
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import ClassVar, NamedTuple
+
 from tilewright.arch.errors import SpecError, TilewrightError
 
 
@@ -20,6 +25,18 @@ class MappingError(SpecError):
     category = "mapping"
 
 
+class RefusalKind(StrEnum):
+    """What refuses a mapping: too little memory, a rule, a missing instruction, or anything else.
+
+    A rule is one of the architecture file (docs/files.md).
+    """
+
+    MEMORY = "memory"
+    RULE = "rule"
+    INSTRUCTION = "instruction"
+    OTHER = "other"
+
+
 class InfeasibleMapping(TilewrightError):  # noqa: N818 - a property of the mapping, not a fault
     """A mapping that the machine cannot run, or no mapping that it could.
 
@@ -28,6 +45,38 @@ class InfeasibleMapping(TilewrightError):  # noqa: N818 - a property of the mapp
     """
 
     category = "infeasible"
+    kind: ClassVar[RefusalKind] = RefusalKind.OTHER
+
+
+class OverfilledMemory(InfeasibleMapping):
+    """A mapping whose tiles do not fit a memory."""
+
+    kind = RefusalKind.MEMORY
+
+
+class BrokenRule(InfeasibleMapping):
+    """A mapping that breaks a rule of the architecture file (docs/files.md)."""
+
+    kind = RefusalKind.RULE
+
+
+class MissingInstruction(InfeasibleMapping):
+    """A mapping of an Einsum whose operations the machine has no instructions for."""
+
+    kind = RefusalKind.INSTRUCTION
+
+
+class Refusal(NamedTuple):
+    """Why a search leaves a mapping out: in words, and of which kind."""
+
+    what: str
+    kind: RefusalKind = RefusalKind.OTHER
+
+    @staticmethod
+    def of(error: TilewrightError) -> Refusal:
+        """Return the refusal that an error says."""
+        kind = error.kind if isinstance(error, InfeasibleMapping) else RefusalKind.OTHER
+        return Refusal(error.what, kind)
 
 
 class NoFeasibleMapping(InfeasibleMapping):

@@ -16,7 +16,7 @@ from typing import Any, Final
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.mapper.grid.grid_mapspace import GridChoice, GridFamily, GridMapspace
 from tilewright.mapper.searches.shared.hit_counts import EINSUMS, SIMULATIONS
-from tilewright.mapper.workload.errors import InfeasibleMapping
+from tilewright.mapper.workload.errors import InfeasibleMapping, Refusal, RefusalKind
 from tilewright.simulator.known.code_hash import code_hash
 from tilewright.simulator.known.content_key import NoKeyError, content_key
 from tilewright.simulator.known.content_store import NOTHING_KEPT as NO_STORE
@@ -25,7 +25,7 @@ from tilewright.simulator.known.machine_part import machine_part
 from tilewright.simulator.lowering.addresses import LeftTensors
 from tilewright.simulator.profiles.profile import Profile
 
-Bound = float | str
+Bound = float | Refusal
 """Cycles that no member of a family goes below (a number of any kind), or why it has no member."""
 _RAN, _TIMED = "ran", "timed"
 _UNKNOWN: Final = object()
@@ -146,22 +146,29 @@ def _bound(bound_of: Callable[[GridFamily], float], family: GridFamily) -> Bound
     try:
         return bound_of(family)
     except InfeasibleMapping as error:
-        return error.what
+        return Refusal.of(error)
 
 
-def _plain(bound: object) -> object:
+def _plain(bound: Bound | Fraction) -> object:
+    if isinstance(bound, Refusal):
+        return bound._asdict()
     return [bound.numerator, bound.denominator] if isinstance(bound, Fraction) else bound
+
+
+def _bound_in(found: Any) -> Any:
+    """Return a bound as it was before `_plain`."""
+    if isinstance(found, dict):
+        return Refusal(str(found["what"]), RefusalKind(found["kind"]))
+    return Fraction(*found) if isinstance(found, list) else found
 
 
 def _bounds_in(found: Any, count: int) -> list[Bound] | None:
     """Return the bounds that an answer of the store has; None if it has not so many."""
     try:
-        bounds: list[Any] = [
-            Fraction(*each) if isinstance(each, list) else each for each in found["bounds"]
-        ]
+        bounds: list[Any] = list(map(_bound_in, found["bounds"]))
     except (TypeError, KeyError, ValueError, ZeroDivisionError):
         return None
     is_right = len(bounds) == count and all(
-        isinstance(b, int | float | Fraction | str) for b in bounds
+        isinstance(b, int | float | Fraction | Refusal) for b in bounds
     )
     return bounds if is_right else None

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from tilewright.mapper.grid.space_time import HeldTensor, SpaceTime
-from tilewright.mapper.workload.errors import InfeasibleMapping
+from tilewright.mapper.workload.errors import OverfilledMemory
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings
 from tilewright.simulator.lowering.addresses import (
     LeftTensors,
@@ -84,7 +84,7 @@ def _check_together(read: SpaceTime, settings: ExecutionSettings, places: Persis
     free = free_words(read.grid, settings.profile(read.grid).sram_reserved_bytes)
     if end > free:
         sizes = (f"{t} of {e} {2 * (w.end - w.first)}" for (e, t), w in places.places.items())
-        raise InfeasibleMapping(
+        raise OverfilledMemory(
             f"{read.grid.memory.name} of an element has {2 * free} free bytes, the persistent "
             f"tensors of all Einsums need {2 * end}",
             value=", ".join(sizes),

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from tilewright.mapper.grid.grid import Grid
 from tilewright.mapper.grid.space_time import HeldTensor, SpaceTime
-from tilewright.mapper.workload.errors import InfeasibleMapping
+from tilewright.mapper.workload.errors import OverfilledMemory
 from tilewright.simulator.isa.number_types import DTYPES
 
 PERIOD_WORDS = 8
@@ -145,7 +145,7 @@ def check_size(read: SpaceTime, end: int, reserved_bytes: int, others: int = 0) 
     if end > free:
         sizes = ", ".join(f"{t.name} {words_of(t, read) * 2}" for t in read.tensors)
         sizes += f", tensors of other Einsums {2 * others}" if others else ""
-        raise InfeasibleMapping(
+        raise OverfilledMemory(
             f"{read.grid.memory.name} of an element has {2 * free} free bytes, the tiles need "
             f"{2 * end}",
             value=sizes,

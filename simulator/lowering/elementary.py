@@ -14,7 +14,7 @@ from itertools import count
 from math import log
 from typing import Final
 
-from tilewright.mapper.workload.errors import InfeasibleMapping
+from tilewright.mapper.workload.errors import MissingInstruction
 from tilewright.simulator.build.task_builder import TaskBuilder
 
 Value = str | float
@@ -176,7 +176,7 @@ def _emit(task: TaskBuilder, node: ast.expr, dtype: str, numbers: Iterator[int])
             task.compute(argument, "mov", _emit(task, operand, dtype, numbers), dtype=dtype)
             return ELEMENTARY[function](FunctionSteps(task, numbers, FORMS[dtype]), argument)
         case _:
-            raise InfeasibleMapping(
+            raise MissingInstruction(
                 f"there are no instructions for {_named(node)} of {dtype}",
                 instead="+ - *, max, relu, square; of floats / and sqrt exp log sigmoid tanh, too",
             )

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 from tilewright.mapper.grid.grid_mapspace import GridChoice, GridFamily
 from tilewright.mapper.searches.budget import UNLIMITED, Budget
-from tilewright.mapper.workload.errors import InfeasibleMapping
+from tilewright.mapper.workload.errors import InfeasibleMapping, Refusal
 from tilewright.simulator.execution.einsum_execution import EinsumExecution
 from tilewright.simulator.isa.machine_errors import ProgramError, RunStoppedError
 from tilewright.simulator.lowering.task_cycles import BodyCycles
@@ -31,6 +31,7 @@ from tilewright.simulator.search.candidates.family_heap import FamilyHeap, HeapE
 from tilewright.simulator.search.further_divisions import FurtherQuestion, further_families
 from tilewright.simulator.search.grid_certificate import (
     GridCertificate,
+    frequent_reasons,
     objective_value,
     restrictions_of,
 )
@@ -76,7 +77,7 @@ class CandidateSearch:
     def __init__(self, candidates: Candidates, families: Iterable[BoundedFamily]) -> None:
         self.candidates = candidates
         self.runs = CandidateRuns(candidates)
-        self.reasons: Counter[str] = Counter()
+        self.reasons: Counter[Refusal] = Counter()
         self.executed = self.timed = 0
         self.choice: GridChoice | None = None
         self.value = inf
@@ -331,7 +332,7 @@ class CandidateSearch:
                 yield entry.choice
 
     def _drop(self, error: InfeasibleMapping | ProgramError) -> None:
-        self.reasons[error.what] += 1
+        self.reasons[Refusal.of(error)] += 1
         self._decided += 1
 
     def _note(self, entry: HeapEntry, reached: float, *, has_run: bool) -> None:
@@ -354,7 +355,7 @@ class CandidateSearch:
             timed=self.timed,
             excluded=self.undecided,
             infeasible=sum(reasons.values()),
-            reasons=tuple(reasons.most_common(5)),
+            reasons=frequent_reasons(reasons),
             bound=self.proved_bound,
             is_optimal=self.proved_bound >= self.value and self.choice is not None,
             restrictions=restrictions_of(

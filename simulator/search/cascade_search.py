@@ -24,7 +24,7 @@ from tilewright.mapper.grid.reading.mapping_reading import space_time
 from tilewright.mapper.grid.space_time import SpaceTime
 from tilewright.mapper.searches.budget import UNLIMITED, Budget
 from tilewright.mapper.workload.einsum import Einsum
-from tilewright.mapper.workload.errors import InfeasibleMapping
+from tilewright.mapper.workload.errors import InfeasibleMapping, Refusal
 from tilewright.mapper.workload.workload import Workload
 from tilewright.simulator.exchanges.exchange_move import Move
 from tilewright.simulator.execution.exchange import bank_offsets, bound_to_host, intermediates
@@ -69,7 +69,7 @@ class Cascade:
         exchanges: Budget | None = UNLIMITED,
     ) -> None:
         self.workload, self.flats = workload, flats
-        self.infeasible: dict[str, Counter[str]] = {}
+        self.infeasible: dict[str, Counter[Refusal]] = {}
         self.distributions: list[Distribution] = []
         self.words: list[int] = []
         self._numbers: dict[bytes, int] = {}

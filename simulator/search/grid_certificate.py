@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 from math import inf
@@ -19,6 +20,7 @@ from tilewright.mapper.searches.restrictions import (
     TILE_LOOP_ORDER,
     Restrictions,
 )
+from tilewright.mapper.workload.errors import Refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,11 @@ def objective_value(objective: GridObjective, latency: float, energy: float) -> 
     if objective == "latency":
         return latency
     return energy if objective == "energy" else energy * latency
+
+
+def frequent_reasons(reasons: Counter[Refusal]) -> tuple[tuple[str, int], ...]:
+    """Return the most frequent reasons in words, each with its number of candidates."""
+    return tuple((refusal.what, number) for refusal, number in reasons.most_common(5))
 
 
 def restrictions_of(

@@ -17,7 +17,7 @@ from tilewright.mapper.grid.grid_mapspace import GridChoice, GridMapspace
 from tilewright.mapper.mapping.mapping import Mapping, Sequential
 from tilewright.mapper.searches.budget import UNLIMITED, Budget, budget_from
 from tilewright.mapper.searches.limits.watch import LATE
-from tilewright.mapper.workload.errors import InfeasibleMapping, NoFeasibleMapping
+from tilewright.mapper.workload.errors import InfeasibleMapping, NoFeasibleMapping, Refusal
 from tilewright.mapper.workload.workload import Workload
 from tilewright.simulator.execution.einsum_execution import EinsumExecution, ExecutionSettings
 from tilewright.simulator.execution.execution import Execution, execute
@@ -38,6 +38,7 @@ from tilewright.simulator.search.grid_certificate import (
     GridCertificate,
     GridObjective,
     NotExecuted,
+    frequent_reasons,
     objective_value,
     restrictions_of,
 )
@@ -288,7 +289,7 @@ def _certificate(cascade: Cascade, path: OptionPath, bound: float) -> GridCertif
         timed=sum(search.timed for search in searches),
         excluded=cascade.undecided,
         infeasible=sum(reasons.values()),
-        reasons=tuple(reasons.most_common(5)),
+        reasons=frequent_reasons(reasons),
         bound=min(bound, path.value),
         is_optimal=bound >= path.value,
         is_whole=cascade.is_whole,
@@ -301,9 +302,9 @@ def _certificate(cascade: Cascade, path: OptionPath, bound: float) -> GridCertif
     )
 
 
-def _reasons(searches: Sequence[CandidateSearch]) -> Counter[str]:
+def _reasons(searches: Sequence[CandidateSearch]) -> Counter[Refusal]:
     """Return how many candidates of some searches cannot be built, by reason."""
-    reasons = sum((search.reasons for search in searches), Counter[str]())
+    reasons = sum((search.reasons for search in searches), Counter[Refusal]())
     for candidates in {id(s.candidates): s.candidates for s in searches}.values():
         reasons += candidates.infeasible
     return reasons
@@ -318,7 +319,7 @@ def _infeasible(cascade: Cascade) -> NoFeasibleMapping:
     for einsum, options in zip(cascade.workload.einsums, cascade.options, strict=True):
         searches = [search for option in options for search in option.searches.values()]
         if not options or (not is_shared and all(search.choice is None for search in searches)):
-            reasons = sum((search.reasons for search in searches), Counter[str]())
+            reasons = sum((search.reasons for search in searches), Counter[Refusal]())
             return no_mapping(einsum, reasons + cascade.infeasible[einsum.name])
     return _too_many_persistent(cascade.workload)
 

@@ -13,13 +13,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tilewright.arch.flattening.flat import FlatArch
-from tilewright.mapper.evaluation.broken_rules import BREAKS
 from tilewright.mapper.grid.grid import grid_of
 from tilewright.mapper.grid.grid_constraints import NO_CONSTRAINTS, GridConstraints
 from tilewright.mapper.grid.grid_mapspace import GridMapspace
 from tilewright.mapper.searches.budget import Budget
 from tilewright.mapper.workload.einsum import Einsum
-from tilewright.mapper.workload.errors import NoFeasibleMapping
+from tilewright.mapper.workload.errors import NoFeasibleMapping, Refusal, RefusalKind
 from tilewright.simulator.execution.einsum_execution import EinsumExecution, ExecutionSettings
 from tilewright.simulator.search.candidate_search import CandidateSearch
 from tilewright.simulator.search.candidates.candidate_runs import budget_of_runs
@@ -105,18 +104,19 @@ class GridSearch:
         return budget.is_late
 
 
-_WAYS_OUT = (
-    ("of an element", "more elements or smaller sizes"),  # is too small, has … free bytes
-    (BREAKS, "other rules in the architecture (docs/files.md)"),
-    ("no instruction", "another formula, or another number type (integers, bits_per_value)"),
-)
-"""Words of a reason, and what to write instead."""
+_WAYS_OUT = {
+    RefusalKind.MEMORY: "more elements or smaller sizes",
+    RefusalKind.RULE: "other rules in the architecture (docs/files.md)",
+    RefusalKind.INSTRUCTION: "another formula, or another number type (integers, bits_per_value)",
+}
+"""What to write instead."""
 
 
-def no_mapping(einsum: Einsum, reasons: Counter[str]) -> NoFeasibleMapping:
+def no_mapping(einsum: Einsum, reasons: Counter[Refusal]) -> NoFeasibleMapping:
     """Return the error for an Einsum without a mapping that fits, with the frequent reasons."""
-    shown = "; ".join(f"{number} x {reason}" for reason, number in reasons.most_common(3))
-    ways = (way for words, way in _WAYS_OUT if any(words in reason for reason in reasons))
+    shown = "; ".join(f"{number} x {refusal.what}" for refusal, number in reasons.most_common(3))
+    kinds = {refusal.kind for refusal in reasons}
+    ways = (way for kind, way in _WAYS_OUT.items() if kind in kinds)
     return NoFeasibleMapping(
         f"no mapping of {einsum.name} fits the grid: {shown}",
         instead=", or ".join((*ways, "fewer constraints")),

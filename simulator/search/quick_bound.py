@@ -22,7 +22,7 @@ from tilewright.mapper.grid.schemes.reduction_scheme import ReductionScheme, red
 from tilewright.mapper.grid.schemes.ring_reduction import RingReduction, values_together
 from tilewright.mapper.grid.schemes.snake import Snake
 from tilewright.mapper.workload.einsum import TensorAccess
-from tilewright.mapper.workload.errors import InfeasibleMapping
+from tilewright.mapper.workload.errors import InfeasibleMapping, OverfilledMemory
 from tilewright.simulator.check.route_check import MAX_FILTER_COUNT, MAX_STREAM
 from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.lowering.addresses import free_words
@@ -162,7 +162,7 @@ class QuickBound:
         """
         tiles = self._tiles(family)
         if self._words(tiles) > self.free_words:
-            raise InfeasibleMapping(self._too_small)
+            raise OverfilledMemory(self._too_small)
         texts = (reduction,) if reduction else tuple(self.space.reductions(family))
         sums_of, streams = _group_sums(tiles.groups, texts), self._streams(family)
         last = self._last_sums(tiles, sums_of)

@@ -12,13 +12,12 @@ from typing import Final, NamedTuple
 
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.arch.memo import ValueCache
-from tilewright.mapper.evaluation.broken_rules import BREAKS
 from tilewright.mapper.grid.grid_mapspace import GridChoice, GridFamily, GridMapspace
 from tilewright.mapper.grid.predicted_counts import predict
 from tilewright.mapper.grid.reading.mapping_reading import space_time
 from tilewright.mapper.grid.space_time import SpaceTime
 from tilewright.mapper.searches.budget import UNLIMITED, Budget
-from tilewright.mapper.workload.errors import InfeasibleMapping
+from tilewright.mapper.workload.errors import InfeasibleMapping, Refusal, RefusalKind
 from tilewright.simulator.execution.action_counts import (
     predicted_energy,
     run_energies,
@@ -110,7 +109,7 @@ class Candidates:
     data: EinsumData
     quick: QuickBound
     families: tuple[BoundedFamily, ...]
-    infeasible: Counter[str]
+    infeasible: Counter[Refusal]
     known: KnownCycles = field(default_factory=KnownCycles)
     known_cycles: dict[GridChoice, int] = field(default_factory=dict)
     _least_cycles: dict[GridChoice, int] = field(init=False, default_factory=dict, repr=False)
@@ -170,13 +169,13 @@ class Candidates:
         if result.families or self.space.nests:
             return result
         spaces = [replace(self.space, nests=True)]
-        if any(BREAKS in reason for reason in result.infeasible):
+        if any(refusal.kind is RefusalKind.RULE for refusal in result.infeasible):
             spaces = [replace(self.space, is_wide=True), *spaces]
-        reasons = result.infeasible
+        refused = result.infeasible
         for space in spaces:
             other = Candidates.unbounded(self.objective, self.settings, self.flat, space, self.kept)
             result = other._with_families(budget)
-            result.infeasible.update(reasons)
+            result.infeasible.update(refused)
             if result.families:
                 break
         return result
@@ -184,11 +183,11 @@ class Candidates:
     def _with_families(self, budget: Budget) -> Candidates:
         space, quick = self.space, self.quick
         families: list[BoundedFamily] = []
-        infeasible = Counter[str]()
+        infeasible = Counter[Refusal]()
         rules = bounds_under_rules(quick.cycles, self.flat, space)
         is_whole = True
         for family, cycles in self.known.bounds(space, rules):
-            if isinstance(cycles, str):
+            if isinstance(cycles, Refusal):
                 infeasible[cycles] += len(space.members(family))
                 continue
             if families and budget.is_late:

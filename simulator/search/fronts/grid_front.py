@@ -22,7 +22,7 @@ from tilewright.mapper.mapping.mapping import Mapping
 from tilewright.mapper.searches.budget import UNLIMITED, Budget
 from tilewright.mapper.searches.restrictions import Restrictions
 from tilewright.mapper.workload.einsum import Einsum
-from tilewright.mapper.workload.errors import InfeasibleMapping
+from tilewright.mapper.workload.errors import InfeasibleMapping, Refusal
 from tilewright.simulator.execution.action_counts import predicted_energy, run_energies
 from tilewright.simulator.execution.einsum_execution import EinsumExecution, ExecutionSettings
 from tilewright.simulator.execution.execution import Execution
@@ -37,7 +37,7 @@ from tilewright.simulator.search.candidates.candidate_runs import (
 from tilewright.simulator.search.candidates.candidates import BoundedFamily, Candidates
 from tilewright.simulator.search.candidates.family_heap import FamilyHeap, Values
 from tilewright.simulator.search.further_divisions import FurtherQuestion, further_families
-from tilewright.simulator.search.grid_certificate import restrictions_of
+from tilewright.simulator.search.grid_certificate import frequent_reasons, restrictions_of
 from tilewright.simulator.search.grid_search import no_mapping
 
 METRICS: Final = ("latency", "energy", "usage")
@@ -250,7 +250,7 @@ class _FrontWalk:
                 return False
             self._run(entry.choice, entry.bounds)
         except (InfeasibleMapping, ProgramError) as error:
-            self.reasons[error.what] += 1
+            self.reasons[Refusal.of(error)] += 1
             return False
         except RunStoppedError:
             if self._is_over:
@@ -330,7 +330,7 @@ class _FrontWalk:
             excluded=self.excluded + sum(s for s, b in zip(sizes, beaten, strict=True) if b),
             undecided=dropped + sum(s for s, b in zip(sizes, beaten, strict=True) if not b),
             infeasible=sum(self.reasons.values()),
-            reasons=tuple(self.reasons.most_common(5)),
+            reasons=frequent_reasons(self.reasons),
             is_whole=self.candidates.is_whole,
             restrictions=restrictions_of(
                 [self.candidates.space], all_divisions=self.has_all_divisions

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -13,15 +14,24 @@ from tilewright.arch.flattening.flat import FlatArch
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.grid.grid import grid_of
 from tilewright.mapper.grid.grid_constraints import GridConstraints
-from tilewright.mapper.grid.grid_mapspace import GridMapspace
+from tilewright.mapper.grid.grid_mapspace import GridFamily, GridMapspace
 from tilewright.mapper.searches.budget import Budget
 from tilewright.mapper.searches.shared.hit_counts import EINSUMS, SIMULATIONS
 from tilewright.mapper.workload.einsum import Einsum
+from tilewright.mapper.workload.errors import (
+    BrokenRule,
+    InfeasibleMapping,
+    OverfilledMemory,
+    Refusal,
+    RefusalKind,
+)
 from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings
+from tilewright.simulator.execution.known_cycles import CyclesQuestion, KnownCycles
 from tilewright.simulator.execution.mapped_workload import grid_path
 from tilewright.simulator.isa.machine_errors import RunStoppedError
 from tilewright.simulator.known.content_store import NOTHING_KEPT, ContentStore
+from tilewright.simulator.lowering.addresses import LeftTensors
 from tilewright.simulator.quotient import pattern_cycles
 from tilewright.simulator.search.candidates import candidates
 from tilewright.simulator.search.candidates.candidates import Candidates
@@ -108,6 +118,7 @@ DAMAGES: tuple[dict[str, object], ...] = (
     {"bounds": [1, 2]},
     {"bounds": 7},
     {"bounds": [[1, 0]]},
+    {"bounds": [{"what": "no room", "kind": "none of these"}]},
     {"ran": {}},
     {"ran": 1, "timed": 2},
     {},
@@ -177,6 +188,25 @@ def test_a_run_that_ends_early_is_not_known(tmp_path: Path) -> None:
         assert candidates.simulated_cycles(choice) > 0
         candidates.known.save()
         assert taken() == (1, 1, 1, known)
+
+
+@pytest.mark.usefixtures("hits")
+def test_refusals_are_known_with_their_kinds(tmp_path: Path) -> None:
+    flat, einsum = resident_gemv()
+    space = GridMapspace(grid_of(flat), einsum)
+    question = CyclesQuestion(flat, space, LeftTensors(), ExecutionSettings().profile(space.grid))
+    errors = cycle([OverfilledMemory("small"), BrokenRule("rule"), InfeasibleMapping("other")])
+
+    def refuse(family: GridFamily) -> float:
+        raise next(errors)
+
+    found, known = (
+        [bound for _, bound in KnownCycles(question, ContentStore(tmp_path)).bounds(space, refuse)]
+        for _ in range(2)
+    )
+    assert taken()[:2] == (2, 1)
+    assert found == known
+    assert found[:2] == [Refusal("small", RefusalKind.MEMORY), Refusal("rule", RefusalKind.RULE)]
 
 
 @pytest.mark.usefixtures("hits")
