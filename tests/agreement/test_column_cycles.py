@@ -109,7 +109,7 @@ def test_words_that_wait_in_the_first_columns_only(
     """Columns further in the east prove the cycles; without them there is no proof."""
     program, profile = passing_program(seed), profile_of(seed)
     assert is_proved(program, profile)
-    monkeypatch.setattr(line_shifts, "SETTLED", ())
+    monkeypatch.setattr(line_shifts, "SETTLED_WIDTHS", ())
     with pytest.raises(NotCovered, match="wait"):
         cycles_by_columns(program, profile)
 
