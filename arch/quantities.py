@@ -1,4 +1,4 @@
-"""Numbers for people: SI prefixes, units of the metrics."""
+"""Numbers for people, with SI prefixes and units of the metrics, and for JSON."""
 
 from __future__ import annotations
 
@@ -45,6 +45,11 @@ _MOST_DIGITS = 9
 _UNIT_OF_ZERO: Mapping[str, str] = {"bit": "B", "m²": "mm²"}  # as of other values
 _EXPRESSION = re.compile(r"[\s*/+()]")
 _COUNTED = ("cycles", "hops", "elements", "cores", "banks", "op/B", "")
+
+
+def finite_or_none(value: float | None) -> float | None:
+    """Return a number as it is, but None for infinity and NaN, which JSON does not have."""
+    return value if value is not None and math.isfinite(value) else None
 
 
 def some(number: int, noun: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tilewright.arch.quantities import some, with_unit
+from tilewright.arch.quantities import finite_or_none, some, with_unit
 from tilewright.arch.text_table import text_table
 
 if TYPE_CHECKING:
@@ -61,11 +61,11 @@ class ComponentFacts:
             "depth": self.row.depth,
             "fanout": {dim.name: dim.fanout for dim in fanouts},
             "instances": self.instances,
-            "size": _finite(self.size),
+            "size": finite_or_none(self.size),
             "unlimited": self.size == math.inf,
             "keep": self.keeps or None,
-            "area": _finite(getattr(component, "area", None)),
-            "leak_power": _finite(getattr(component, "leak_power", None)),
+            "area": finite_or_none(getattr(component, "area", None)),
+            "leak_power": finite_or_none(getattr(component, "leak_power", None)),
             "actions": [_action(action) for action in getattr(component, "actions", ())],
         }
 
@@ -161,8 +161,8 @@ def _variables(arch: Arch) -> Mapping[str, object]:
 def _action(action: Action) -> dict[str, Any]:
     return {
         "name": action.name,
-        "energy": _finite(action.energy),
-        "throughput": _finite(action.throughput),
+        "energy": finite_or_none(action.energy),
+        "throughput": finite_or_none(action.throughput),
         "bits_per_action": float(action.bits_per_action),
     }
 
@@ -206,7 +206,3 @@ def _size(bits: float | None) -> str:
     if math.isnan(bits):
         return "depends on the Einsum"
     return "unlimited" if bits == math.inf else with_unit(bits, "bit")
-
-
-def _finite(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None

@@ -97,7 +97,9 @@ def read_json(path: Path) -> dict[str, Any]:
         if path.stat().st_size > MAX_JSON:
             raise ValueError("it is too large")
         value = json.loads(
-            path.read_text(encoding="utf-8"), parse_float=_finite, parse_constant=_finite
+            path.read_text(encoding="utf-8"),
+            parse_float=finite_number,
+            parse_constant=finite_number,
         )
     except (OSError, ValueError, RecursionError) as error:
         raise SpecError(
@@ -114,7 +116,7 @@ def read_json(path: Path) -> dict[str, Any]:
     return value
 
 
-def _finite(text: str) -> float:
+def finite_number(text: str) -> float:
     """Return the number that a text of a JSON file stands for; ValueError if it is not finite."""
     number = float(text)
     if not math.isfinite(number):

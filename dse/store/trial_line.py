@@ -14,6 +14,7 @@ from dataclasses import fields
 from typing import Any
 
 from tilewright.dse.run.record import Trial
+from tilewright.dse.store.safe_files import finite_number
 
 _SUM = "checksum"
 _STATUSES = ("feasible", "infeasible", "violates", "excluded", "failed", "error")
@@ -39,7 +40,7 @@ def trial_of(line: str) -> Trial:
     Raises ValueError, with what is wrong, for a line that is not as a run writes it.
     """
     try:
-        data = json.loads(line, parse_constant=_no_constant)
+        data = json.loads(line, parse_constant=finite_number)
     except RecursionError:
         raise ValueError("it nests too deeply") from None
     if not isinstance(data, dict):
@@ -66,10 +67,6 @@ def _dumped(data: Mapping[str, Any]) -> str:
 
 def _checksum(text: str) -> str:
     return f"{zlib.crc32(text.encode('utf-8', 'surrogatepass')):08x}"
-
-
-def _no_constant(name: str) -> float:
-    raise ValueError(f"{name} is no number of JSON")
 
 
 def _is_count(value: object) -> bool:

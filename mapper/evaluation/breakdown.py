@@ -8,6 +8,7 @@ from fractions import Fraction
 from functools import lru_cache
 from math import isfinite
 
+from tilewright.arch.quantities import finite_or_none
 from tilewright.mapper.mapping.score import Count, Score, number
 
 _EQUAL = 1e-9  # relative: components that take equally long limit together
@@ -45,15 +46,15 @@ class ComponentCosts:
         """Return the costs as plain data for JSON."""
         return {
             "component": self.component,
-            "energy": _finite(self.energy),
-            "leak_energy": _finite(self.leak_energy),
-            "seconds": _finite(self.seconds),
+            "energy": finite_or_none(self.energy),
+            "leak_energy": finite_or_none(self.leak_energy),
+            "seconds": finite_or_none(self.seconds),
             "utilization": self.utilization,
             "actions": {name: number(count) for name, count in self.actions.items()},
             "peak_bits": None if self.peak_bits is None else number(self.peak_bits),
             "size_bits": self.size_bits,
             "occupancy": self.occupancy,
-            "area": _finite(self.area),
+            "area": finite_or_none(self.area),
             "limits": list(self.limits),
         }
 
@@ -75,7 +76,7 @@ class TensorCosts:
             component: {name: number(count) for name, count in calls.items()}
             for component, calls in self.actions.items()
         }
-        return {"tensor": self.tensor, "energy": _finite(self.energy), "actions": actions}
+        return {"tensor": self.tensor, "energy": finite_or_none(self.energy), "actions": actions}
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +97,8 @@ class EinsumCosts:
         """Return the costs as plain data for JSON."""
         return {
             "einsum": self.einsum,
-            "energy": _finite(self.energy),
-            "latency": _finite(self.latency),
+            "energy": finite_or_none(self.energy),
+            "latency": finite_or_none(self.latency),
             "limited_by": list(self.limited_by),
             "lanes": dict(self.lanes),
         }
@@ -248,7 +249,3 @@ def _tensor(key: str) -> str | None:
     """Return the tensor of a key "einsum/component/tensor/action"; None for compute and leakage."""
     parts = _parts(key)
     return parts[2] if len(parts) == 4 and parts[2] != "None" else None
-
-
-def _finite(value: float) -> float | None:
-    return value if isfinite(value) else None

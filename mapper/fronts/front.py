@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from math import isfinite
 from typing import TYPE_CHECKING, Any
 
+from tilewright.arch.quantities import finite_or_none
 from tilewright.mapper.fronts.knee import Column, knee
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class Front(tuple["ScoredMapping", ...]):
 
         return [
             {
-                **{name: _finite(point.score.metric(name)) for name in self.metrics},
+                **{name: finite_or_none(point.score.metric(name)) for name in self.metrics},
                 "verified": point.score.verified,
                 "mapping": dump_mapping(point.mapping),
             }
@@ -124,7 +124,3 @@ class Front(tuple["ScoredMapping", ...]):
             for number in numbers
         ]
         return [head, *rows]
-
-
-def _finite(value: float) -> float | None:
-    return value if isfinite(value) else None

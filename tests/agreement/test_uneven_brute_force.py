@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
+from functools import partial
 from itertools import product
 
 import pytest
+from best_of_listed import OBJECTIVES, SECOND, check_best
 from explore import at_night, enough
-from figures import Figures
 from memo import stored_figures
 from uneven_cases import (
     chain_count,
@@ -19,58 +21,34 @@ from uneven_cases import (
 )
 
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.searches.exact.exact import ExactSearch
-from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
-from tilewright.mapper.searches.mapping_scorer import MappingScorer
-
-SECOND: dict[Objective, Objective] = {"energy": "latency", "latency": "energy", "edp": "energy"}
 
 
-def check(space: Mapspace, objective: Objective, candidates: list[Figures]) -> None:
-    """Compare the search with all candidates: value, bound, second metric, membership."""
-    result = ExactSearch().find(space, Goal(objective), None)
-    assert result.proven
-    if not candidates:
-        assert result.best is None
-        return
-    assert result.best is not None
-    confirmed = MappingScorer(space).verified(result.best)
-    least = min(candidate.value(objective) for candidate in candidates)
-    assert confirmed.value(objective) == pytest.approx(least, rel=1e-9)
-    assert result.lower_bound == pytest.approx(least, rel=1e-9)
-    if objective != "edp":
-        second = SECOND[objective]
-        ties = [c.value(second) for c in candidates if c.value(objective) <= least * (1 + 1e-9)]
-        assert confirmed.value(second) <= min(ties) * (1 + 1e-9)
-    assert space.contains(confirmed.mapping) is None
-
-
-def against_points(seeds: range, limit: int, objectives: int) -> int:
-    """Compare with the mapspace's own points; return how many cases were small enough."""
+def against(
+    mappings: Callable[..., object],
+    make: Callable[[int], Mapspace],
+    seeds: range,
+    limit: int,
+    objectives: int,
+) -> int:
+    """Compare with the mappings that an oracle lists; return how many cases were small enough."""
     done = 0
     for seed in seeds:
-        candidates = stored_figures(of_points_of_few_loops, uneven_space, seed, limit)
-        if candidates is None:
+        listed = stored_figures(mappings, make, seed, limit)
+        if listed is None:
             continue
         done += 1
-        space = uneven_space(seed)
-        for objective in random.Random(seed).sample(list(SECOND), objectives):
-            check(space, objective, candidates)
+        space = make(seed)
+        for objective in random.Random(seed).sample(OBJECTIVES, objectives):
+            second = None if objective == "edp" else SECOND[objective]
+            found = check_best(space, objective, listed, second=second)
+            assert found is None or space.contains(found.mapping) is None
     return done
 
 
-def against_all_loops(seeds: range, limit: int, objectives: int) -> int:
-    """Compare with every loop in every gap; return how many cases were small enough."""
-    done = 0
-    for seed in seeds:
-        candidates = stored_figures(of_all_loops, small_uneven_space, seed, limit)
-        if candidates is None:
-            continue
-        done += 1
-        space = small_uneven_space(seed)
-        for objective in random.Random(seed).sample(list(SECOND), objectives):
-            check(space, objective, candidates)
-    return done
+against_points = partial(against, of_points_of_few_loops, uneven_space)
+"""Compares with the mapspace's own points."""
+against_all_loops = partial(against, of_all_loops, small_uneven_space)
+"""Compares with every loop in every gap."""
 
 
 def test_chains_are_counted() -> None:

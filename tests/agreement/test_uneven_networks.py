@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 import pytest
+from best_of_listed import OBJECTIVES, SECOND, check_best
 from explore import at_night, enough
 from memo import stored_figures
 from network_cases import uneven_network_space_of
@@ -16,12 +17,11 @@ from tilewright.mapper.fronts.pareto_points import undominated
 from tilewright.mapper.fronts.uneven_sweep import UnevenSweep
 from tilewright.mapper.searches.budget import UNLIMITED
 from tilewright.mapper.searches.exact.exact import ExactSearch
-from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
+from tilewright.mapper.searches.exact.label_metrics import Goal
 from tilewright.mapper.searches.mapping_scorer import MappingScorer
 from tilewright.mapper.searches.objective.measures import front_metrics_of
 from tilewright.mapper.workload.errors import UnsupportedFeature
 
-OBJECTIVES: tuple[Objective, ...] = ("energy", "latency", "edp")
 FRONT = 7  # seed of a case with several points
 TWICE = "two dimensions below a network that takes time"
 
@@ -34,7 +34,6 @@ def check(seeds: Iterable[int], limit: int) -> int:
         if listed is None:
             continue
         space = uneven_network_space_of(seed)
-        judge = MappingScorer(space)
         try:
             results = [ExactSearch().find(space, Goal(one), None) for one in OBJECTIVES]
         except UnsupportedFeature as error:
@@ -43,18 +42,8 @@ def check(seeds: Iterable[int], limit: int) -> int:
             continue
         done += 1
         for objective, result in zip(OBJECTIVES, results, strict=True):
-            assert result.proven, seed
-            if not listed:
-                assert result.best is None, seed
-                continue
-            assert result.best is not None, seed
-            least = min(one.value(objective) for one in listed)
-            assert judge.verified(result.best).value(objective) == pytest.approx(least, rel=1e-9)
-            assert result.lower_bound == pytest.approx(least, rel=1e-9), seed
-            if objective != "edp":
-                second = Goal(objective).second
-                ties = [o.value(second) for o in listed if o.value(objective) <= least * (1 + 1e-9)]
-                assert result.best.value(second) <= min(ties) * (1 + 1e-9), seed
+            second = None if objective == "edp" else SECOND[objective]
+            check_best(space, objective, listed, result, second=second)
     return done
 
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import resource
 import time
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Literal
 
 import pytest
+from mutations import mutate
 
 from tilewright.arch.errors import TilewrightError
 from tilewright.arch.files.source import load_document
@@ -29,20 +28,6 @@ from tilewright.mapper.workload.workload_render import cascade_mermaid, cascade_
 SECONDS, MEGABYTES = 2.0, 500
 Kind = Literal["arch", "workload", "mapping"]
 KINDS: tuple[Kind, ...] = ("arch", "workload", "mapping")
-
-
-def _mutations() -> ModuleType:
-    spec = importlib.util.spec_from_file_location(
-        "mutations", Path(__file__).with_name("mutations.py")
-    )
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-mutate = _mutations().mutate
 
 
 @dataclass(frozen=True)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import resource
 import time
 from collections import Counter
 from fractions import Fraction
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+from mutations import mutate
 
 from tilewright.arch.components.components import Scope, TensorHolder
 from tilewright.arch.components.cost_table import load_cost_table
@@ -23,20 +22,6 @@ from tilewright.arch.spec.printing import dump_arch
 from tilewright.arch.spec.render import svg
 
 SECONDS, MEGABYTES = 2.0, 500
-
-
-def _mutations() -> ModuleType:
-    spec = importlib.util.spec_from_file_location(
-        "mutations", Path(__file__).with_name("mutations.py")
-    )
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-mutate = _mutations().mutate
 
 
 @pytest.fixture(scope="module")

@@ -86,8 +86,8 @@ def test_a_field_of_a_wrong_kind_is_named(field, value, text):
         ("[" * 100_000, "nests too deeply"),
         ("{}", "the key number is missing"),
         (changed(more=1), "the key more is unknown"),
-        (line_of(FULL).replace("1e-09", "NaN"), "NaN is no number of JSON"),
-        (line_of(FULL).replace("1e-09", "-Infinity"), "-Infinity is no number of JSON"),
+        (line_of(FULL).replace("1e-09", "NaN"), "NaN is no finite number"),
+        (line_of(FULL).replace("1e-09", "-Infinity"), "-Infinity is no finite number"),
     ],
     ids=["list", "deep", "empty", "unknown", "NaN", "infinity"],
 )

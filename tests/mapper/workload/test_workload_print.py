@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mixed_workload import MIXED
+from public_variables import VARIABLES
 
 from tilewright.arch.files.source import load_document
 from tilewright.arch.spec.printing import dump_yaml
@@ -16,29 +17,6 @@ from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.mapper.workload.workload_print import dump_workload
 from tilewright.mapper.workload.workload_render import cascade_mermaid, cascade_text
 
-# Values for templates that have no defaults.
-VARIABLES: dict[str, object] = {
-    "ATTENTION_TYPE": "chunked_local",
-    "BATCH_SIZE": 2,
-    "CHUNK_SIZE": 8192,
-    "DECODE": False,
-    "KN": 64,
-    "M": 64,
-    "N_CACHED_TOKENS": 64,
-    "N_EINSUMS": 3,
-    "N_EMB_PER_HEAD": 8,
-    "N_EXPERTS": 4,
-    "N_EXPERTS_PER_TOKEN": 2,
-    "N_FF_DIMS": 128,
-    "N_HEADS": 4,
-    "N_HIDDEN_DIMS": 64,
-    "N_KV_LATENT": 6,
-    "N_NEW_TOKENS": 16,
-    "N_Q_HEADS_PER_KV_HEAD": 2,
-    "N_Q_LATENT": 4,
-    "N_SHARED_FF_DIMS": 32,
-    "N_V_DIMS": 8,
-}
 # Pieces that other files include; by themselves they break a rule or are no workload.
 PARTS = {
     "dense_two_layer.yaml",
