@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tilewright.mapper.fusion.join.group_pareto import pareto
 from tilewright.mapper.searches.exact.kernels import Floats, Ints
+from tilewright.mapper.searches.shared.group_pareto import pareto
 
 NOISE = 1e-12  # relative: sums of the same terms in another order
 _CHUNK = 1 << 22  # comparisons at a time

@@ -15,7 +15,7 @@ from tilewright.mapper.fusion.fused_mapping import Branch, TreeBuilder, branch_o
 from tilewright.mapper.fusion.fused_problem import FusedProblem
 from tilewright.mapper.fusion.join.join_deepening import JoinResult
 from tilewright.mapper.fusion.join.join_pmappings import WholeLabel
-from tilewright.mapper.fusion.join.join_preparation import JoinStep
+from tilewright.mapper.fusion.join.join_step import JoinStep
 from tilewright.mapper.fusion.pmappings.fused_templates import reorderable_memories
 from tilewright.mapper.mapping.mapping import Mapping as LoopNest
 from tilewright.mapper.mapspace.space import Mapspace

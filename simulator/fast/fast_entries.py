@@ -116,7 +116,7 @@ def arbiter_addresses() -> tuple[int, int]:
     addresses = arbitrate.address(), store_readiness.address()
     if addresses[0] is not None and addresses[1] is not None:
         return addresses[0], addresses[1]
-    from tilewright.simulator.fast.times.solve import PLAIN
+    from tilewright.simulator.fast.times.unit_times import PLAIN
 
     PLAIN[:] = [arbitrate.python(), store_readiness.python()]
     return 1, 2

@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 from tilewright.mapper.fusion.boundary.exchanged_tensors import TensorPlace
 from tilewright.mapper.fusion.boundary.rank_names import LoopName
 from tilewright.mapper.fusion.copies.copy_nodes import CopySpatialLoop
-from tilewright.mapper.fusion.join.group_pareto import pareto
 from tilewright.mapper.fusion.pmappings.pmapping_table import PmappingGroup
 from tilewright.mapper.mapping.mapping import Mapping as LoopNest
 from tilewright.mapper.mapping.mapping import Spatial, Temporal
 from tilewright.mapper.mapspace.factors import divisors
 from tilewright.mapper.model.occupancy import Occupancy
 from tilewright.mapper.searches.exact.kernels import Floats, Ints
+from tilewright.mapper.searches.shared.group_pareto import pareto
 from tilewright.mapper.workload.einsum import Einsum
 
 

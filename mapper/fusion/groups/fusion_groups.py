@@ -13,7 +13,7 @@ from typing import NamedTuple
 from tilewright.mapper.fusion.copies.copy_table import CopyTable
 from tilewright.mapper.fusion.fused_problem import FusedProblem
 from tilewright.mapper.fusion.join.join_pmappings import WholeLabel
-from tilewright.mapper.fusion.join.join_preparation import JoinStep
+from tilewright.mapper.fusion.join.join_step import JoinStep
 
 
 class JoinedMapping(NamedTuple):

@@ -19,7 +19,7 @@ import numpy as np
 from tilewright.mapper.fusion.boundary.exchanged_tensors import TensorPlace
 from tilewright.mapper.fusion.boundary.rank_names import LoopName
 from tilewright.mapper.fusion.bounds.cost_limit import EnergyLatency
-from tilewright.mapper.fusion.join.join_preparation import (
+from tilewright.mapper.fusion.join.join_step import (
     START,
     CarriedTensor,
     Compatibility,

@@ -14,7 +14,8 @@ from tilewright.mapper.fusion.join.compatibility_graph import (
     JoinLimits,
     build_graph,
 )
-from tilewright.mapper.fusion.join.join_preparation import Tables, join_steps
+from tilewright.mapper.fusion.join.join_preparation import join_steps
+from tilewright.mapper.fusion.join.join_step import Tables
 from tilewright.mapper.fusion.pmappings.pmapping_builder import (
     OnChipChoice,
     PmappingFilter,

@@ -31,7 +31,7 @@ from tilewright.mapper.fusion.groups.windows import window_ends
 from tilewright.mapper.fusion.join.compatibility_graph import CompatibilityGraph
 from tilewright.mapper.fusion.join.graph_builder import GraphBuilder
 from tilewright.mapper.fusion.join.join_pmappings import WholeLabel
-from tilewright.mapper.fusion.join.join_preparation import JoinStep
+from tilewright.mapper.fusion.join.join_step import JoinStep
 from tilewright.mapper.fusion.join.join_strategy import JoinStrategy
 from tilewright.mapper.fusion.join.joined_incumbent import JoinedIncumbent
 from tilewright.mapper.fusion.join.part_joins import PartJoins

@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 
 from tilewright.mapper.fusion.join.capacity_check import EdgeCapacity
 from tilewright.mapper.fusion.join.compatibility_graph import CompatibilityGraph, Edges
-from tilewright.mapper.fusion.join.group_pareto import pareto
-from tilewright.mapper.fusion.join.join_preparation import START, Compatibility
+from tilewright.mapper.fusion.join.join_step import START, Compatibility
 from tilewright.mapper.fusion.join.label_columns import METRICS, LabelColumns, LabelPairs
 from tilewright.mapper.fusion.pmappings.pmapping_table import ChosenPmapping, PmappingGroup
 from tilewright.mapper.searches.budget import Budget
 from tilewright.mapper.searches.exact.kernels import Floats, Ints
+from tilewright.mapper.searches.shared.group_pareto import pareto
 
 NOISE = 1e-12  # relative: sums of the same terms in another order
 MAX_PAIRS = 1 << 18  # labels made at a time

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from tilewright.mapper.fusion.boundary.exchanged_tensors import TensorPlace
 from tilewright.mapper.fusion.bounds.cost_limit import CostLimit
-from tilewright.mapper.fusion.join.group_pareto import pareto
 from tilewright.mapper.fusion.pmappings.fused_templates import FusedTemplate
 from tilewright.mapper.fusion.pmappings.inner_programs import InnerProgram
 from tilewright.mapper.fusion.pmappings.inner_search import RegionRules, SolvedProgram, tile_bits
@@ -54,6 +53,7 @@ from tilewright.mapper.searches.exact.kernels import Floats, Ints
 from tilewright.mapper.searches.exact.label_metrics import LabelMetrics
 from tilewright.mapper.searches.exact.label_tables import LabelEngine
 from tilewright.mapper.searches.program.charge_sites import CostTerm
+from tilewright.mapper.searches.shared.group_pareto import pareto
 from tilewright.mapper.templates.placement import Holder
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.mapper.fusion.join.group_pareto import pareto
 from tilewright.mapper.searches.exact.kernels import Floats, Ints
+from tilewright.mapper.searches.shared.group_pareto import pareto
 
 
 @dataclass(frozen=True, slots=True)

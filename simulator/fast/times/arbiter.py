@@ -18,7 +18,8 @@ from __future__ import annotations
 from tilewright.simulator.compile.columns import Word
 from tilewright.simulator.fast.fast_jit import inline_kernel, inner_kernel, whole
 from tilewright.simulator.fast.times.segments import M, R, T, append, copy
-from tilewright.simulator.fast.times.solve import enqueue, last_time
+from tilewright.simulator.fast.times.solve import enqueue
+from tilewright.simulator.fast.times.unit_times import last_time
 from tilewright.simulator.fast.units import graph as at
 from tilewright.simulator.fast.units.graph import (
     B_ALIKE,

@@ -16,7 +16,7 @@ from tilewright.simulator.fast.times.segments import (
     append_slice,
     excess,
 )
-from tilewright.simulator.fast.times.solve import last_time, space_credits
+from tilewright.simulator.fast.times.unit_times import last_time, space_credits
 from tilewright.simulator.fast.units import graph as at
 from tilewright.simulator.fast.units.graph import X_COMPLETION, X_ISSUE, Ints, Times, UnitGraph
 from tilewright.simulator.fast.values.final_tables import (

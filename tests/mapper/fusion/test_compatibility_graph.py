@@ -15,7 +15,7 @@ from tilewright.mapper.fusion.join.compatibility_graph import (
     build_graph,
     joined_compatibility,
 )
-from tilewright.mapper.fusion.join.join_preparation import START, Compatibility
+from tilewright.mapper.fusion.join.join_step import START, Compatibility
 from tilewright.mapper.searches.budget import Budget
 
 

@@ -10,7 +10,7 @@ from tilewright.mapper.fusion.boundary.exchanged_tensors import TensorPlace
 from tilewright.mapper.fusion.boundary.rank_names import LoopName
 from tilewright.mapper.fusion.join.compatibility_graph import CompatibilityGraph
 from tilewright.mapper.fusion.join.join_deepening import JoinSearch
-from tilewright.mapper.fusion.join.join_preparation import (
+from tilewright.mapper.fusion.join.join_step import (
     CarriedTensor,
     Compatibility,
     ReadTensor,

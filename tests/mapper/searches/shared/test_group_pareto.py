@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilewright.mapper.fusion.join.group_pareto import pareto
+from tilewright.mapper.searches.shared.group_pareto import pareto
 
 ROWS = st.lists(
     st.tuples(st.integers(0, 2), st.integers(0, 4), st.integers(0, 4), st.integers(0, 4)),
