@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tilewright.arch.lazy import lazily
 
 if TYPE_CHECKING:
-    from tilewright.arch.components.components import Scope
+    from tilewright.arch.components.einsum_scope import Scope
     from tilewright.arch.errors import SpecError, TilewrightError
     from tilewright.arch.flattening.flat import FlatArch
     from tilewright.arch.flattening.flattening import flatten
@@ -31,7 +31,7 @@ __getattr__, __dir__ = lazily(
     {
         "Arch": "tilewright.arch.spec.architecture",
         "FlatArch": "tilewright.arch.flattening.flat",
-        "Scope": "tilewright.arch.components.components",
+        "Scope": "tilewright.arch.components.einsum_scope",
         "SpecError": "tilewright.arch.errors",
         "TilewrightError": "tilewright.arch.errors",
         "dump_arch": "tilewright.arch.spec.printing",

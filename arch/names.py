@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import SequenceMatcher
 
 _SHORT_LIST = 12
 _RESERVED = frozenset({"All", "Nothing", "Total"})  # sets of names, and the sum of a breakdown
@@ -15,6 +14,8 @@ def close_names(name: str, candidates: Iterable[str], limit: int = 3) -> list[st
 
     Empty if none is close; a candidate far behind the best is left out.
     """
+    from difflib import SequenceMatcher  # only wrong names need it
+
     matcher = SequenceMatcher(b=name.lower(), autojunk=False)
     scored = []
     for candidate in sorted(set(candidates)):

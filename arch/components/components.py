@@ -11,10 +11,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal, Protocol
 
+from tilewright.arch.expressions.operators import ComparisonOperator
+
 Direction = Literal["up", "down", "up_and_down"]
-Operator = Literal[
-    "==", "<=", ">=", "<", ">", "product==", "product<=", "product>=", "product<", "product>"
-]
 Kept = Mapping[str, frozenset[str]]  # memory (or Toll) name -> tensors kept there
 
 
@@ -29,7 +28,7 @@ class Comparison:
     """
 
     rank_variables: frozenset[str]
-    operator: Operator
+    operator: ComparisonOperator
     value: int
     of_tensors: bool = False
 
@@ -235,25 +234,3 @@ class Network(Component):
 
     topology: Literal["mesh", "all_to_all"]
     bits_per_value: Mapping[str, Fraction] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scope:
-    """What one Einsum brings to the expressions of an architecture: names of sets, and widths.
-
-    `einsum`: its name; `tensors`, `rank_variables`: its own. `sets`: All, Tensors, Nothing, Inputs,
-    Outputs, Intermediates, Shared, Persistent, each rename (input, weight, ...) and each tensor of
-    the workload, to a set of this Einsum's tensors (maybe empty). `rank_variables_of`: tensor to
-    the indices that it uses. `bits_per_value`: width by tensor. `is_copy`: the Einsum only copies a
-    tensor. `rank_sets`: renames of rank variables, and those of other Einsums (empty sets), to sets
-    of rank variables.
-    """
-
-    einsum: str
-    tensors: tuple[str, ...]
-    rank_variables: tuple[str, ...]
-    sets: Mapping[str, frozenset[str]]
-    rank_variables_of: Mapping[str, frozenset[str]]
-    bits_per_value: Mapping[str, Fraction]
-    is_copy: bool = False
-    rank_sets: Mapping[str, frozenset[str]] = field(default_factory=dict)

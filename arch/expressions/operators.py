@@ -7,8 +7,12 @@ import math
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
+ComparisonOperator = Literal[
+    "==", "<=", ">=", "<", ">", "product==", "product<=", "product>=", "product<", "product>"
+]
+"""How a constraint on loops or tiles compares: each number, or the product of all."""
 MAX_BITS = 1023  # every whole number fits a float
 MAX_ITEMS = 10_000
 MAX_TEXT = 10_000

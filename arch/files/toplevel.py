@@ -19,8 +19,10 @@ def check_top_level(document: Document, key: str, what: str) -> dict[str, object
     if not isinstance(top, dict) or key not in top:
         raise _missing(document, key, what)
     for name in top:
+        if name in _KEYS:
+            continue
         close = close_names(name, _KEYS, 1) if isinstance(name, str) else []
-        if close and name not in _KEYS:
+        if close:
             raise SpecError(
                 f"unknown field {name}",
                 where=document.where_key((name,)),

@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import cast
 
-from tilewright.arch.components.components import Component, Scope
+from tilewright.arch.components.components import Component
 from tilewright.arch.components.cost_query import CostEstimate, CostQuery, Estimator
+from tilewright.arch.components.einsum_scope import Scope
 from tilewright.arch.errors import Where
 from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.spec.architecture import Arch

@@ -13,10 +13,10 @@ from tilewright.arch.components.components import (
     Component,
     Compute,
     Kept,
-    Scope,
     TensorHolder,
     TensorRules,
 )
+from tilewright.arch.components.einsum_scope import Scope
 from tilewright.arch.errors import SpecError
 from tilewright.arch.flattening.build import (
     Surroundings,

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from dataclasses import dataclass
 
-from tilewright.arch.components.components import Component, Scope
+from tilewright.arch.components.components import Component
+from tilewright.arch.components.einsum_scope import Scope
 from tilewright.arch.flattening.build import Surroundings
 from tilewright.arch.flattening.kinds.words import words_of
 from tilewright.arch.spec.architecture import Arch

@@ -14,27 +14,16 @@ from tilewright.arch.expressions.expressions import UnknownNameError, evaluate
 from tilewright.arch.expressions.functions import exact
 from tilewright.arch.expressions.operators import MAX_BITS
 from tilewright.arch.expressions.sets import names_tensors, rank_variable_set, tensor_set
-from tilewright.arch.expressions.units import Dimension, unit_of
+from tilewright.arch.expressions.units import unit_of
 from tilewright.arch.files.document import format_path
 from tilewright.arch.flattening.scope import EinsumNames, Layer, Names
 from tilewright.arch.spec.architecture import Arch
-from tilewright.arch.spec.spec import ComparisonSpec
+from tilewright.arch.spec.spec import UNITS_OF, ComparisonSpec
 from tilewright.arch.spec.tree import Node
 
 Steps = tuple[str | int, ...]
 T = TypeVar("T")
 _WAITING = object()
-UNITS_OF: Mapping[str, Mapping[Dimension, str]] = {
-    "energy": {"energy": "0.2 pJ"},
-    "latency": {"time": "2 ns"},
-    "throughput": {"frequency": "1 GHz", "bits per second": "64 Gbit/s"},
-    "leak_power": {"power": "3 mW"},
-    "area": {"area": "0.5 mm^2"},
-    "size": {"bits": "256 KiB"},
-    "bits_per_action": {"bits": "64 bit"},
-    "bits_per_value": {"bits": "8 bit"},
-}
-"""The kinds of units that a field of a component may have, each with an example."""
 _TOO_LARGE = 2**MAX_BITS
 _MAY_BE_INFINITE = frozenset({"size", "throughput", "throughput_scale"})
 _MOST_INSTANCES = 2**40

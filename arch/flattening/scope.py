@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from tilewright.arch.components.components import Kept, Scope
+from tilewright.arch.components.einsum_scope import Scope
 from tilewright.arch.errors import ExpressionError, Where
 from tilewright.arch.expressions.expressions import MAX_STEPS, evaluate
 from tilewright.arch.expressions.operators import EvaluationError, Steps
 from tilewright.arch.expressions.sets import Kind, NameSet, Universe
+
+if TYPE_CHECKING:
+    from tilewright.arch.components.components import Kept
 
 Names = Mapping[str, object]
 Value = TypeVar("Value")

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tilewright.arch.components.cost_query import Estimator
-from tilewright.arch.components.cost_table import CostTable, load_cost_table
 from tilewright.arch.errors import SpecError, Where
 from tilewright.arch.files.document import DocPath, Document, Tagged
 from tilewright.arch.files.toplevel import check_top_level
@@ -17,6 +15,9 @@ from tilewright.arch.spec.override import override
 from tilewright.arch.spec.schema import parse
 from tilewright.arch.spec.spec import LEAVES, ArchSpec, CostTableSpec
 from tilewright.arch.spec.tree import Node
+
+if TYPE_CHECKING:
+    from tilewright.arch.components.cost_query import Estimator
 
 _FEW = 8  # names in the short form of an architecture
 _MOST_EDITED = 512
@@ -70,6 +71,10 @@ class Arch:
     @property
     def files(self) -> tuple[str, ...]:
         """All files that the architecture was read from: included ones and cost tables, too."""
+        if not self.estimators:
+            return self.document.files
+        from tilewright.arch.components.cost_table import CostTable
+
         tables = [table.source for table in self.estimators if isinstance(table, CostTable)]
         return tuple(dict.fromkeys((*self.document.files, *tables)))
 
@@ -181,6 +186,10 @@ def build_arch(document: Document, overrides: Mapping[str, object]) -> Arch:
 
 def _cost_tables(document: Document, spec: ArchSpec) -> tuple[Estimator, ...]:
     """Read the files of `cost_tables:`, relative to the architecture file."""
+    if not spec.cost_tables:
+        return ()
+    from tilewright.arch.components.cost_table import load_cost_table
+
     tables: list[Estimator] = []
     for index, entry in enumerate(spec.cost_tables):
         table = CostTableSpec(file=entry) if isinstance(entry, str) else entry

@@ -55,7 +55,7 @@ class _Complaint(NamedTuple):
 class SpecModel(BaseModel):
     """Base of the pydantic models of all input files: immutable, and unknown keys are errors."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 def parse(

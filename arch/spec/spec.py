@@ -7,11 +7,13 @@ format (latency, Fanout, bits_per_value_scale) is accepted beside the current on
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from tilewright.arch.components.components import Operator
+from tilewright.arch.expressions.operators import ComparisonOperator
+from tilewright.arch.expressions.units import Dimension
 from tilewright.arch.names import fault_of_name
 from tilewright.arch.spec.schema import SpecModel
 
@@ -65,7 +67,7 @@ class ComparisonSpec(SpecModel):
     """
 
     expression: SetExpr
-    operator: Operator
+    operator: ComparisonOperator
     value: Expr
 
 
@@ -273,6 +275,17 @@ class ArchSpec(SpecModel):
     name: Any = None
 
 
+UNITS_OF: Mapping[str, Mapping[Dimension, str]] = {
+    "energy": {"energy": "0.2 pJ"},
+    "latency": {"time": "2 ns"},
+    "throughput": {"frequency": "1 GHz", "bits per second": "64 Gbit/s"},
+    "leak_power": {"power": "3 mW"},
+    "area": {"area": "0.5 mm^2"},
+    "size": {"bits": "256 KiB"},
+    "bits_per_action": {"bits": "64 bit"},
+    "bits_per_value": {"bits": "8 bit"},
+}
+"""The kinds of units that a field of a component may have, each with an example."""
 LEAVES: dict[str, type[LeafSpec]] = {
     "Memory": MemorySpec,
     "Toll": TollSpec,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import resources
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
@@ -17,7 +17,10 @@ _A_FILE = {"hardware": "hardware", "workloads": "workload", "mappings": "mapping
 
 def studies_folder() -> Path:
     """Return the folder of the studies, hardware and workloads that ship with Tilewright."""
-    return Path(str(resources.files("tilewright.studies")))
+    studies = find_spec("tilewright.studies")
+    assert studies is not None
+    assert studies.origin is not None
+    return Path(studies.origin).parent
 
 
 def shipped_studies() -> dict[str, Path]:

@@ -194,7 +194,7 @@ class KnobReader:
 
     def _check_field(self, path: str, value: object, *place: str | int) -> None:
         """Raise SpecError for a value of a field of a component in a unit of something else."""
-        from tilewright.arch.flattening.resolve import UNITS_OF
+        from tilewright.arch.spec.spec import UNITS_OF
 
         kinds = UNITS_OF.get(path.rpartition(".")[2])
         if kinds and path.startswith("arch.") and not path.startswith("arch.variables."):

@@ -12,10 +12,8 @@ from tilewright.arch.names import did_you_mean
 from tilewright.dse.command.settings import check_used, ranks_of
 from tilewright.dse.models.evaluators import LAYOUT_MODELS, choices_type
 from tilewright.dse.models.inputs import architecture, knobs, layout_machine, workload
-from tilewright.dse.sampling.samplers import make_sampler
 from tilewright.dse.study.design_space import Dimension
 from tilewright.dse.study.kernel_choices import choices_of
-from tilewright.dse.study.sampler import sampler_settings
 from tilewright.dse.study.study import StudyInput, StudySpec
 
 _RANK_SIZES = "rank_sizes."
@@ -42,6 +40,9 @@ def preflight(spec: StudySpec) -> None:
     _check_mapping_knobs(spec, [einsum.name for work in works for einsum in work.einsums])
     _check_mapper(spec)
     if spec.sampler_options:
+        from tilewright.dse.sampling.samplers import make_sampler
+        from tilewright.dse.study.sampler import sampler_settings
+
         make_sampler(sampler_settings(spec), spec.space).propose(0, 0, 1)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from tilewright.arch.components.components import Scope
+from tilewright.arch.components.einsum_scope import Scope
 from tilewright.arch.errors import Where
 from tilewright.arch.names import did_you_mean
 from tilewright.mapper.workload.einsum import Einsum

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from tilewright.arch.components.components import Scope
+from tilewright.arch.components.einsum_scope import Scope
 from tilewright.arch.errors import Where
 from tilewright.arch.files.document import DocPath, Document
 from tilewright.arch.files.toplevel import check_top_level

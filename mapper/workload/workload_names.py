@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
-from tilewright.arch.components.components import Scope
+from tilewright.arch.components.einsum_scope import Scope
 from tilewright.arch.errors import ExpressionError, SpecError, Where
 from tilewright.arch.expressions.expressions import evaluate
 from tilewright.arch.expressions.functions import exact

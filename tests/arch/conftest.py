@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from tilewright.arch.components.components import Scope
+from tilewright.arch.components.einsum_scope import Scope
 
 SMALL = """\
 arch:

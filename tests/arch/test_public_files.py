@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from public_variables import VARIABLES
 
-from tilewright.arch.components.components import Scope
 from tilewright.arch.components.cost_table import load_cost_table
+from tilewright.arch.components.einsum_scope import Scope
 from tilewright.arch.errors import SpecError
 from tilewright.arch.files.source import load_document
 from tilewright.arch.flattening.flattening import flatten

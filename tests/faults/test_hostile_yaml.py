@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 from mutations import mutate
 
-from tilewright.arch.components.components import Scope, TensorHolder
+from tilewright.arch.components.components import TensorHolder
 from tilewright.arch.components.cost_table import load_cost_table
+from tilewright.arch.components.einsum_scope import Scope
 from tilewright.arch.errors import TilewrightError
 from tilewright.arch.files.source import load_document
 from tilewright.arch.flattening.flattening import flatten

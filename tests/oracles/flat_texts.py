@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tilewright.arch.components.components import Scope
+from tilewright.arch.components.einsum_scope import Scope
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.spec.load import load_arch

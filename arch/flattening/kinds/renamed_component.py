@@ -13,12 +13,12 @@ from tilewright.arch.components.components import (
     Component,
     Compute,
     Network,
-    Scope,
     SpatialDim,
     TensorHolder,
     TensorRules,
     Toll,
 )
+from tilewright.arch.components.einsum_scope import Scope
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.arch.memo import IdentityCache
 

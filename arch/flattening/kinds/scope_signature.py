@@ -10,8 +10,8 @@ from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final
 
-from tilewright.arch.components.components import Scope
 from tilewright.arch.components.cost_table import CostTable
+from tilewright.arch.components.einsum_scope import Scope
 from tilewright.arch.expressions.sets import NameSet
 from tilewright.arch.flattening.kinds.words import Written, words_of
 from tilewright.arch.flattening.scope import EinsumNames, Names

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Callable
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -108,8 +107,8 @@ def _path(name: str) -> Path:
 
 def _write(kind: str, path: Path, words: dict[str, str], as_json: bool) -> None:
     """Write the skeleton of a kind of file, with its words put in, and say what comes next."""
-    folder = resources.files("tilewright.dse.command.files") / "templates"
-    text = (folder / f"{kind}.yaml").read_text(encoding="utf-8")
+    template = Path(__file__).parent / "templates" / f"{kind}.yaml"
+    text = template.read_text(encoding="utf-8")
     for word, value in {"NAME": _plain(path.stem), **words}.items():
         text = _with_word(text, word, value)
     path.write_text(text, encoding="utf-8")

@@ -8,8 +8,9 @@ from fractions import Fraction
 import pytest
 from flat_texts import OPEN
 
-from tilewright.arch.components.components import Memory, Scope
+from tilewright.arch.components.components import Memory
 from tilewright.arch.components.cost_query import CostQuery
+from tilewright.arch.components.einsum_scope import Scope
 from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.spec.load import load_arch
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from flat_texts import OPEN
 
-from tilewright.arch.components.components import Scope
 from tilewright.arch.components.cost_table import load_cost_table
+from tilewright.arch.components.einsum_scope import Scope
 from tilewright.arch.errors import SpecError
 from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.spec.load import load_arch

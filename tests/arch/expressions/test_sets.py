@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilewright.arch.components.components import Scope
+from tilewright.arch.components.einsum_scope import Scope
 from tilewright.arch.errors import ExpressionError
 from tilewright.arch.expressions.expressions import evaluate
 from tilewright.arch.expressions.sets import rank_variable_set, tensor_set

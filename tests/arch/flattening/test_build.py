@@ -8,7 +8,8 @@ from fractions import Fraction
 import pytest
 from flat_texts import build, compute, memory
 
-from tilewright.arch.components.components import Network, Scope
+from tilewright.arch.components.components import Network
+from tilewright.arch.components.einsum_scope import Scope
 from tilewright.arch.errors import SpecError
 from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.flattening.latency import LinearLatency

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from flat_texts import build, compute, memory, names
 
-from tilewright.arch.components.components import Container, Memory, Scope
+from tilewright.arch.components.components import Container, Memory
+from tilewright.arch.components.einsum_scope import Scope
 from tilewright.arch.errors import SpecError
 from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.spec.load import load_arch

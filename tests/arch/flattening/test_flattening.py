@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 from flat_texts import build, compute, memory, names, nested
 
-from tilewright.arch.components.components import Container, Scope
+from tilewright.arch.components.components import Container
+from tilewright.arch.components.einsum_scope import Scope
 from tilewright.arch.errors import SpecError
 from tilewright.arch.flattening import flattening
 from tilewright.arch.flattening.flattening import flatten

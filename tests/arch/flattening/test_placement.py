@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from flat_texts import build, compute, memory
 
-from tilewright.arch.components.components import Memory, Scope, Toll
+from tilewright.arch.components.components import Memory, Toll
+from tilewright.arch.components.einsum_scope import Scope
 from tilewright.arch.errors import SpecError
 
 

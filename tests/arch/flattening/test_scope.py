@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tilewright.arch.components.components import Memory, Scope
+from tilewright.arch.components.components import Memory
+from tilewright.arch.components.einsum_scope import Scope
 from tilewright.arch.errors import SpecError
 from tilewright.arch.expressions.sets import NameSet
 from tilewright.arch.flattening.flattening import flatten

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import pytest
 from flat_texts import build, compute, memory
 
-from tilewright.arch.components.components import Memory, Scope, Toll
+from tilewright.arch.components.components import Memory, Toll
+from tilewright.arch.components.einsum_scope import Scope
 from tilewright.arch.errors import SpecError
 from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.spec.load import load_arch

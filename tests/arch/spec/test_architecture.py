@@ -5,7 +5,8 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable
 
-from tilewright.arch.components.components import Memory, Scope
+from tilewright.arch.components.components import Memory
+from tilewright.arch.components.einsum_scope import Scope
 from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.spec.load import load_arch
 

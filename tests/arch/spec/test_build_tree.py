@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tilewright.arch.components.components import Scope
+from tilewright.arch.components.einsum_scope import Scope
 from tilewright.arch.errors import SpecError
 from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.spec.load import load_arch

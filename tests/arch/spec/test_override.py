@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tilewright.arch.components.components import Memory, Scope
+from tilewright.arch.components.components import Memory
+from tilewright.arch.components.einsum_scope import Scope
 from tilewright.arch.errors import SpecError
 from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.spec.load import load_arch

@@ -60,7 +60,8 @@ def test_a_study_is_validated_without_numpy(study: str) -> None:
         "import sys; from tilewright.dse.command.cli import main\n"
         f"sys.argv = ['tilewright', 'validate', 'studies/{study}/study.yaml']\n"
         "try:\n    main()\nexcept SystemExit as end:\n    assert end.code == 0\n"
-        "assert not {'numpy', 'tilewright.mapper.model.conventions'} & set(sys.modules)"
+        "assert not {'numpy', 'tilewright.mapper.model.conventions', "
+        "'tilewright.arch.components.components'} & set(sys.modules)"
     )
     root = Path(__file__).parents[3]
     done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, check=False)
