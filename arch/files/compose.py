@@ -184,8 +184,27 @@ class Composer:
 
         SpecError if no included file has that number, or the file lacks a key.
         """
-        number, *keys = text.split(".")
-        document = self.included.get(int(number)) if number.isdigit() else None
+        number, *words = text.split(".")
+        keys = [word for word in words if word]
+        document = self._included_document(number, event)
+        value: object = document.data
+        for place, key in enumerate(keys):
+            inner = untag(value)
+            if not isinstance(inner, dict) or key not in inner:
+                inner_keys = list(inner) if isinstance(inner, dict) else []
+                raise SpecError(
+                    f"{document.file} has no {format_path(keys[: place + 1])}",
+                    where=self._mark(event).where(),
+                    instead=did_you_mean(key, inner_keys) or None,
+                )
+            value = inner[key]
+        self._count(_size(value), event)
+        return value
+
+    def _included_document(self, number: str, event: Any) -> Document:
+        """Return the included file of a number; SpecError if there is none."""
+        if number.isdigit() and int(number) in self.included:
+            return self.included[int(number)]
         first, *behind = number.split() or [""]
         if behind and first.isdigit() and int(first) in self.included:
             raise SpecError(
@@ -194,27 +213,11 @@ class Composer:
                 value=" ".join(behind),
                 instead="include() alone in its place; the next line is not indented below it",
             )
-        if document is None:
-            raise SpecError(
-                "this tag is kept for include()",
-                where=self._mark(event).where(),
-                instead='write {{include("file.yaml", "key")}}',
-            )
-        value: object = document.data
-        included_names: list[str] = []
-        for key in filter(None, keys):
-            inner = untag(value)
-            if not isinstance(inner, dict) or key not in inner:
-                inner_keys = list(inner) if isinstance(inner, dict) else []
-                raise SpecError(
-                    f"{document.file} has no {format_path([*included_names, key])}",
-                    where=self._mark(event).where(),
-                    instead=did_you_mean(key, inner_keys) or None,
-                )
-            value = inner[key]
-            included_names.append(key)
-        self._count(_size(value), event)
-        return value
+        raise SpecError(
+            "this tag is kept for include()",
+            where=self._mark(event).where(),
+            instead='write {{include("file.yaml", "key")}}',
+        )
 
     def _put(self, parent: _Open, value: object, mark: Mark) -> None:
         if isinstance(parent.value, list):

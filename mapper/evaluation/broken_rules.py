@@ -28,6 +28,7 @@ from tilewright.mapper.verification.einsum_schedule import (
     EinsumSchedule,
     ScheduledHolder,
     ScheduledLoop,
+    extents_below,
     schedules_of,
     turns_of_loops,
 )
@@ -182,22 +183,13 @@ class _EinsumRules:
         first = next((h for h in self._holders if h.component == component), None)
         if first is None or not self._conventions.honours_tile_shape:
             return
-        extents = self._extents_below(self._loops[: first.loops_above])
+        loops = (above.loop for above in self._loops[: first.loops_above])
+        extents = extents_below(loops, self._einsum.bounds)
         for bound in self._rules[component].tile_shape:
             if not holds(bound, extents):
                 named = {v: e for v, e in extents.items() if v in bound.rank_variables}
                 text = f"{_listed(named)} against {bound.operator} {bound.value}"
                 yield self._says("tile_shape", component, text)
-
-    def _extents_below(self, loops: list[_LoopAbove]) -> dict[str, int]:
-        """Return the extent of each rank variable in the tile below some loops."""
-        extents = dict(self._einsum.bounds)
-        for above in loops:
-            loop = above.loop
-            if loop.variable in extents:
-                tile = max(loop.first, loop.tile)
-                extents[loop.variable] = min(extents[loop.variable], tile)
-        return extents
 
     # ---- loops
 

@@ -121,6 +121,20 @@ def _fullest(einsums: Sequence[EinsumTiles]) -> dict[str, FullMoment]:
     return fullest
 
 
+def _exchanged_during(tiles_of: Sequence[Sequence[ReservedTile]]) -> list[list[Key]]:
+    """Return what is exchanged in each memory while each Einsum runs, by the tiles of each."""
+    users: dict[Key, list[int]] = {}
+    for number, tiles in enumerate(tiles_of):
+        for tile in tiles:
+            if tile.is_outermost:
+                users.setdefault(tile.key, []).append(number)
+    keys: list[list[Key]] = [[] for _ in tiles_of]
+    for key, numbers in users.items():
+        for running in range(numbers[0], numbers[-1] + 1):
+            keys[running].append(key)
+    return keys
+
+
 class _Moments:
     """Finds which tiles are in each memory while each Einsum runs."""
 
@@ -128,25 +142,17 @@ class _Moments:
         self._einsums = einsums
         self._tiles = [einsum.tiles() for einsum in einsums]
         self._users: dict[Key, list[int]] = {}
-        exchanged: dict[Key, list[int]] = {}
-        for number, tiles in enumerate(self._tiles):
-            for tile in tiles:
-                self._users.setdefault(tile.key, []).append(number)
-                if tile.is_outermost:
-                    exchanged.setdefault(tile.key, []).append(number)
         self._places: dict[Key, list[tuple[int, int]]] = {}
         self._always: set[tuple[int, int]] = set()
         self._may_share_loops: dict[int | None, list[int]] = {}
         for owner, tiles in enumerate(self._tiles):
             self._may_share_loops.setdefault(_branch(einsums[owner].schedule), []).append(owner)
             for number, tile in enumerate(tiles):
+                self._users.setdefault(tile.key, []).append(owner)
                 self._places.setdefault(tile.key, []).append((owner, number))
                 if tile.holder.is_persistent:
                     self._always.add((owner, number))
-        self._exchanged: list[list[Key]] = [[] for _ in einsums]
-        for key, users in exchanged.items():
-            for running in range(users[0], users[-1] + 1):
-                self._exchanged[running].append(key)
+        self._exchanged = _exchanged_during(self._tiles)
 
     def during(self, running: int) -> dict[str, FullMoment]:
         """Return what each memory holds while one Einsum runs."""

@@ -11,7 +11,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from tilewright.mapper.verification.einsum_schedule import EinsumSchedule, turns_of_loops
+from tilewright.mapper.verification.einsum_schedule import (
+    EinsumSchedule,
+    extents_below,
+    turns_of_loops,
+)
 from tilewright.mapper.verification.violation import Violation
 from tilewright.mapper.workload.workload import Workload
 
@@ -70,11 +74,7 @@ def _repeated(
 
 def _not_single(schedule: EinsumSchedule, bounds: Mapping[str, int]) -> Iterator[Violation]:
     """Yield a violation for each variable with tiles of several positions at the Compute."""
-    for variable, bound in bounds.items():
-        extent = bound
-        for loop in schedule.loops:
-            if loop.variable == variable:
-                extent = min(extent, max(loop.first, loop.tile))
+    for variable, extent in extents_below(schedule.loops, bounds).items():
         if extent > 1:
             yield Violation(
                 "computed once",

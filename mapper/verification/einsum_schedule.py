@@ -10,7 +10,7 @@ share the one loop above the steps.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from collections.abc import Mapping as Bounds
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -208,6 +208,15 @@ def turns_of_loops(schedule: EinsumSchedule, bounds: Bounds[str, int]) -> list[i
         turns.append(1 + max(0, -(-(length - first) // loop.tile)))
         extent[loop.variable] = min(length, max(first, loop.tile))
     return turns
+
+
+def extents_below(loops: Iterable[ScheduledLoop], bounds: Bounds[str, int]) -> dict[str, int]:
+    """Return the extent of each rank variable of an Einsum in the largest tile below some loops."""
+    extents = dict(bounds)
+    for loop in loops:
+        if loop.variable in extents:
+            extents[loop.variable] = min(extents[loop.variable], max(loop.first, loop.tile))
+    return extents
 
 
 def turning_above(

@@ -24,6 +24,7 @@ from tilewright.arch.flattening.flat import FlatArch
 from tilewright.mapper.verification.einsum_schedule import (
     EinsumSchedule,
     ScheduledHolder,
+    extents_below,
     turns_of_loops,
 )
 from tilewright.mapper.workload.einsum import Einsum, TensorAccess
@@ -91,7 +92,7 @@ class EinsumTiles:
         deepest = max(self._level[h.component] for h in (*same, holder))
         end = self._first_loop_that_needs_all(place, access) if same else holder.loops_above
         above = [
-            number
+            loop
             for number, loop in enumerate(self.schedule.loops)
             if (self._level[loop.component] <= deepest if loop.is_spatial else number < end)
         ]
@@ -99,22 +100,14 @@ class EinsumTiles:
         assert isinstance(component, Memory)
         width = component.bits_per_value.get(holder.tensor, access.bits_per_value)
         times = self.einsum.n_instances if holder.is_persistent else 1
+        values = access.tile_size(extents_below(above, self.einsum.bounds)) * times
         return ReservedTile(
             holder,
-            Fraction(access.tile_size(self._extents(above)) * times) / self._places(component),
+            Fraction(values) / self._places(component),
             width,
             -1 if holder.is_persistent else len(above),
             not same,
         )
-
-    def _extents(self, above: list[int]) -> dict[str, int]:
-        """Return each variable's extent in the largest tile below the loops numbered `above`."""
-        extents = dict(self.einsum.bounds)
-        for loop in (self.schedule.loops[number] for number in above):
-            if loop.variable in extents:
-                tile = max(loop.first, loop.tile)
-                extents[loop.variable] = min(extents[loop.variable], tile)
-        return extents
 
     def _first_loop_that_needs_all(self, place: int, access: TensorAccess) -> int:
         """Return the number of the first loop below a holder at which its tile stops shrinking.
