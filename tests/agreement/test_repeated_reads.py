@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from nodes import arch_text, lanes, mac, memory
 
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper import search
@@ -12,36 +13,12 @@ from tilewright.mapper.workload.formulas.reference import reference_values
 from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.mapper.workload.workload_print import dump_workload
 
-ARCH = """
-arch:
-  nodes:
-  - !Memory
-    name: DRAM
-    size: inf
-    leak_power: 0
-    area: 0
-    tensors: {keep: All}
-    actions:
-    - {name: read, energy: 100, throughput: inf}
-    - {name: write, energy: 100, throughput: inf}
-  - !Memory
-    name: BUF
-    size: 48
-    leak_power: 0
-    area: 0
-    tensors: {keep: KEEP, may_keep: All}
-    actions:
-    - {name: read, energy: 1, throughput: inf}
-    - {name: write, energy: 1, throughput: inf}
-  - !Container
-    name: Row
-    spatial: [{name: x, fanout: 2}]
-  - !Compute
-    name: MAC
-    leak_power: 0
-    area: 0
-    actions: [{name: compute, energy: 1, throughput: 1}]
-"""
+ARCH = arch_text(
+    memory("DRAM", "inf", "keep: All", (100, "inf")),
+    memory("BUF", 48, "keep: KEEP, may_keep: All", (1, "inf")),
+    lanes("Row", "x", 2),
+    mac(),
+)
 WORKLOAD = """
 workload:
   bits_per_value: {A: 8, Z: 16}

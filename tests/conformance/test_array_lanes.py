@@ -4,28 +4,11 @@
 from __future__ import annotations
 
 import pytest
+from nodes import arch_text, mac, memory
 
 from tilewright.mapper.searches.api import search
 
-ARCH = """
-arch:
-  nodes:
-  - !Memory
-    name: DRAM
-    size: inf
-    area: 0
-    leak_power: 0
-    tensors: {keep: All}
-    actions:
-    - {name: read, energy: 100, throughput: 64}
-    - {name: write, energy: 101, throughput: 32}
-  - !Memory
-    name: BUF
-    size: 256
-    area: 0
-    leak_power: 0
-    tensors: {keep: weight, may_keep: All}
-    actions: [{name: read, energy: 5, throughput: 256}, {name: write, energy: 6, throughput: 256}]
+GRID = """\
   - !Array
     name: GRID
     spatial:
@@ -41,12 +24,13 @@ arch:
       tensors: {keep: All}
       spatial: [{name: x, fanout: 4}]
       actions: [{name: read, energy: 3, throughput: 128}, {name: write, energy: 4, throughput: 64}]
-  - !Compute
-    name: MAC
-    area: 0
-    leak_power: 0
-    actions: [{name: compute, energy: 0.5, throughput: 1}]
 """
+ARCH = arch_text(
+    memory("DRAM", "inf", "keep: All", (100, 64), (101, 32)),
+    memory("BUF", 256, "keep: weight, may_keep: All", (5, 256), (6, 256)),
+    GRID,
+    mac(0.5),
+)
 OUTER = """
 workload:
   rank_sizes: {M: 3, N: 8}

@@ -6,37 +6,18 @@ Its outermost memory is that of the architecture, also where that keeps nothing 
 from __future__ import annotations
 
 import pytest
+from nodes import arch_text, lanes, mac, memory
 
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper import search
 from tilewright.mapper.workload.errors import NoFeasibleMapping, UnsupportedFeature
 from tilewright.mapper.workload.workload_loading import load_workload
 
-ARCH = """
-arch:
-  nodes:
-  - !Memory
-    name: DRAM
-    size: inf
-    area: 0
-    leak_power: 0
-    tensors: KEPT
-    actions:
-    - {name: read, energy: 100, throughput: 64}
-    - {name: write, energy: 101, throughput: 32}
-  - !Memory
-    name: BUF
-    size: SIZE
-    area: 0
-    leak_power: 0
-    tensors: {keep: ~DRAM, may_keep: All, back: BACK}
-    actions: [{name: read, energy: 5, throughput: 256}, {name: write, energy: 6, throughput: 256}]
-  - !Compute
-    name: MAC
-    area: 0
-    leak_power: 0
-    actions: [{name: compute, energy: 0.5, throughput: 1}]
-"""
+ARCH = arch_text(
+    memory("DRAM", "inf", "KEPT", (100, 64), (101, 32)),
+    memory("BUF", "SIZE", "keep: ~DRAM, may_keep: All, back: BACK", (5, 256), (6, 256)),
+    mac(0.5),
+)
 MATMUL = """
 workload:
   rank_sizes: {M: 4, K: 6, N: 4}
@@ -52,16 +33,7 @@ workload:
   - {einsum: "X[m, p] = Y[m, n] * C[n, p]", renames: {weight: C}}
   - {einsum: "Z[m, n] = X[m, p] * D[p, n]", renames: {weight: D}}
 """
-L2 = """\
-  - !Memory
-    name: L2
-    size: 256
-    area: 0
-    leak_power: 0
-    tensors: {keep: Nothing, may_keep: All}
-    actions: [{name: read, energy: 20, throughput: 128}, {name: write, energy: 25, throughput: 64}]
-  - !Container {name: CORE, spatial: [{name: q, fanout: 4}]}
-"""
+L2 = memory("L2", 256, "keep: Nothing, may_keep: All", (20, 128), (25, 64)) + lanes("CORE", "q", 4)
 SCALED = """
 workload:
   rank_sizes: {K: 2, M: 2, N: 4}
@@ -79,7 +51,7 @@ def arch_of(size: int, kept: str, back: str) -> str:
 @pytest.mark.parametrize("size", [200, 600])
 def test_nothing_is_kept_in_the_outermost_memory(size: int) -> None:
     """By default the whole tensors would have to fit into the buffer: 64 values of 8 bits."""
-    arch = load_arch(arch_of(size, "{keep: Nothing, may_keep: Nothing}", "Nothing"))
+    arch = load_arch(arch_of(size, "keep: Nothing, may_keep: Nothing", "Nothing"))
     workload = load_workload(MATMUL)
     found = search(arch, workload, conventions="accelforge")
     assert found.certificate.value == 15536
@@ -94,7 +66,7 @@ def test_nothing_is_kept_in_the_outermost_memory(size: int) -> None:
 )
 def test_weights_are_backed_below_shared_loops(size: int, joule: float) -> None:
     """X has nothing in DRAM where Y and X stay on chip; it shares loops as others do."""
-    kept = '{keep: "~(Intermediates | weight)", may_keep: All}'
+    kept = "keep: ~(Intermediates | weight), may_keep: All"
     arch = load_arch(arch_of(size, kept, "weight"))
     found = search(arch, load_workload(CHAIN), conventions="accelforge")
     assert found.certificate.value == joule
@@ -106,7 +78,7 @@ def test_a_buffer_below_lanes_backs_what_einsums_exchange() -> None:
     """`back` says that L2, above the lanes, may not keep it. By default no fused search models Z,
     which the buffer backs and no Einsum reads: that is said, not that nothing fits."""
     arch = load_arch(
-        arch_of(10**6, '{keep: "~(Intermediates | output)", may_keep: All}', "output").replace(
+        arch_of(10**6, "keep: ~(Intermediates | output), may_keep: All", "output").replace(
             "  - !Memory\n    name: BUF", L2 + "  - !Memory\n    name: BUF"
         )
     )

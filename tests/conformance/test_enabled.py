@@ -4,34 +4,23 @@ which only False disables, and what is disabled keeps its lanes (docs/convention
 from __future__ import annotations
 
 import pytest
+from nodes import arch_text, mac, memory
 
 from tilewright.mapper.searches.api import search
 
-DRAM = """
-arch:
-  nodes:
-  - !Memory
-    name: DRAM
-    size: inf
-    area: 0
-    leak_power: 0
-    tensors: {keep: ~Intermediates, may_keep: All}
-    actions:
-    - {name: read, energy: 100, throughput: 64}
-    - {name: write, energy: 101, throughput: 32}
-"""
-BUF = """
-  - !Memory
-    name: BUF
-    size: 256
-    area: 0
-    leak_power: 3
-    enabled: ENABLED
-    spatial: [{name: z, fanout: LANES}]
-    tensors: {keep: ~DRAM, may_keep: All}
-    actions: [{name: read, energy: 5, throughput: 256}, {name: write, energy: 6, throughput: 256}]
-"""
-NOC = """
+MAC = mac(0.5)
+DRAM = memory("DRAM", "inf", "keep: ~Intermediates, may_keep: All", (100, 64), (101, 32))
+BUF = memory(
+    "BUF",
+    256,
+    "keep: ~DRAM, may_keep: All",
+    (5, 256),
+    (6, 256),
+    leak_power=3,
+    enabled="ENABLED",
+    spatial="[{name: z, fanout: LANES}]",
+)
+NOC = """\
   - !Network
     name: NOC
     topology: mesh
@@ -40,13 +29,6 @@ NOC = """
     enabled: ENABLED
     actions: [{name: hop, energy: 3, throughput: 8, latency: 0}]
   - !Container {name: PE, spatial: [{name: z, fanout: 4}]}
-"""
-MAC = """
-  - !Compute
-    name: MAC
-    area: 0
-    leak_power: 0
-    actions: [{name: compute, energy: 0.5, throughput: 1}]
 """
 MATMUL = """
 workload:
@@ -87,14 +69,14 @@ def least(arch: str, workload: str, objective: str, conventions: str = "accelfor
 def test_a_disabled_buffer_keeps_nothing_but_its_lanes(
     enabled: str, joule: float, second: float
 ) -> None:
-    arch = DRAM + BUF.replace("ENABLED", enabled).replace("LANES", "4") + MAC
+    arch = arch_text(DRAM, BUF.replace("ENABLED", enabled).replace("LANES", "4"), MAC)
     assert least(arch, MATMUL, "energy") == joule
     assert least(arch, MATMUL, "latency") == second
 
 
 @pytest.mark.parametrize("enabled", ["len(All) == 2", "true"])
 def test_a_network_is_always_there(enabled: str) -> None:
-    assert least(DRAM + NOC.replace("ENABLED", enabled) + MAC, MATMUL, "energy") == 1020160
+    assert least(arch_text(DRAM, NOC.replace("ENABLED", enabled), MAC), MATMUL, "energy") == 1020160
 
 
 @pytest.mark.parametrize(
@@ -109,7 +91,7 @@ def test_einsums_exchange_where_their_buffer_is_enabled(
     enabled: str, kept: str, product: float
 ) -> None:
     buffer = BUF.replace("ENABLED", enabled).replace("LANES", "1")
-    arch = DRAM.replace("~Intermediates", kept) + buffer + MAC
+    arch = arch_text(DRAM.replace("~Intermediates", kept), buffer, MAC)
     assert least(arch, CHAIN, "edp") == product
     if enabled != "V":
         assert least(arch, CHAIN, "edp", "default") == product

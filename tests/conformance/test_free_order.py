@@ -4,41 +4,29 @@ that one of two memories is free to leave it."""
 from __future__ import annotations
 
 import pytest
+from nodes import arch_text, mac, memory
 
 from tilewright.mapper.searches.api import search
 
-ARCH = """
-arch:
-  nodes:
-  - !Memory
-    name: DRAM
-    size: inf
-    area: 0
-    leak_power: 0
-    tensors: {keep: ~Intermediates, may_keep: All}
-    actions:
-    - {name: read, energy: 100, throughput: 64}
-    - {name: write, energy: 101, throughput: 32}
-  - !Memory
-    name: BUF
-    size: 64
-    area: 0
-    leak_power: 2
-    tensors: {keep: ~DRAM, may_keep: All, force_memory_hierarchy_order: UPPER}
-    actions: [{name: read, energy: 5, throughput: 256}, {name: write, energy: 6, throughput: 256}]
-  - !Memory
-    name: REG
-    size: 16
-    area: 0
-    leak_power: 0
-    tensors: {keep: Nothing, may_keep: output, force_memory_hierarchy_order: LOWER}
-    actions: [{name: read, energy: 1, throughput: inf}, {name: write, energy: 2, throughput: inf}]
-  - !Compute
-    name: MAC
-    area: 0
-    leak_power: 1
-    actions: [{name: compute, energy: 0.5, throughput: 1}]
-"""
+ARCH = arch_text(
+    memory("DRAM", "inf", "keep: ~Intermediates, may_keep: All", (100, 64), (101, 32)),
+    memory(
+        "BUF",
+        64,
+        "keep: ~DRAM, may_keep: All, force_memory_hierarchy_order: UPPER",
+        (5, 256),
+        (6, 256),
+        leak_power=2,
+    ),
+    memory(
+        "REG",
+        16,
+        "keep: Nothing, may_keep: output, force_memory_hierarchy_order: LOWER",
+        (1, "inf"),
+        (2, "inf"),
+    ),
+    mac(0.5, leak_power=1),
+)
 MATMUL = """
 workload:
   rank_sizes: {M: 6, N: 3, K: 4}

@@ -4,28 +4,11 @@
 from __future__ import annotations
 
 import pytest
+from nodes import arch_text, mac, memory
 
 from tilewright.mapper.searches.api import search
 
-ARCH = """
-arch:
-  nodes:
-  - !Memory
-    name: DRAM
-    size: 1000000
-    area: 0
-    leak_power: 0
-    tensors: {keep: All}
-    actions:
-    - {name: read, energy: 100, throughput: 64}
-    - {name: write, energy: 101, throughput: 32}
-  - !Memory
-    name: BUF
-    size: 256
-    area: 0
-    leak_power: 2
-    tensors: {keep: Nothing, may_keep: All}
-    actions: [{name: read, energy: 5, throughput: 256}, {name: write, energy: 6, throughput: 256}]
+NETWORK = """\
   - !Network
     name: NOC
     topology: mesh
@@ -33,15 +16,14 @@ arch:
     leak_power: 0
     bits_per_action: 8
     actions: [{name: hop, energy: 3, throughput: 8, latency: 1}]
-  - !Container
-    name: PE
-    spatial: [DIMS]
-  - !Compute
-    name: MAC
-    area: 0
-    leak_power: 0
-    actions: [{name: compute, energy: 0.5, throughput: 1}]
 """
+ARCH = arch_text(
+    memory("DRAM", 1000000, "keep: All", (100, 64), (101, 32)),
+    memory("BUF", 256, "keep: Nothing, may_keep: All", (5, 256), (6, 256), leak_power=2),
+    NETWORK,
+    "  - !Container {name: PE, spatial: [DIMS]}\n",
+    mac(0.5),
+)
 ONE = "{name: x, fanout: 8}"
 TWO = "{name: x, fanout: 3}, {name: y, fanout: 8}"
 OUTER = '"Z[m, n] = A[m] * B[n]"'

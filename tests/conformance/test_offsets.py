@@ -3,36 +3,17 @@
 from __future__ import annotations
 
 import pytest
+from nodes import arch_text, mac, memory
 
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper import search
 from tilewright.mapper.workload.workload_loading import load_workload
 
-ARCH = """
-arch:
-  nodes:
-  - !Memory
-    name: DRAM
-    size: 1000000
-    area: 0
-    leak_power: 0
-    tensors: {keep: ~Intermediates, may_keep: All}
-    actions:
-    - {name: read, energy: 100, throughput: 64}
-    - {name: write, energy: 101, throughput: 32}
-  - !Memory
-    name: BUF
-    size: SIZE
-    area: 0
-    leak_power: 0
-    tensors: {keep: ~DRAM, may_keep: All}
-    actions: [{name: read, energy: 5, throughput: 256}, {name: write, energy: 6, throughput: 128}]
-  - !Compute
-    name: MAC
-    area: 0
-    leak_power: 0
-    actions: [{name: compute, energy: 0.5, throughput: 1}]
-"""
+ARCH = arch_text(
+    memory("DRAM", 1000000, "keep: ~Intermediates, may_keep: All", (100, 64), (101, 32)),
+    memory("BUF", "SIZE", "keep: ~DRAM, may_keep: All", (5, 256), (6, 128)),
+    mac(0.5),
+)
 WORKLOAD = """
 workload:
   rank_sizes: {SIZES}

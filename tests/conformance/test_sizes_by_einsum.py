@@ -7,6 +7,7 @@ sees; Y's tile (4) and Z's (1) fill parts of what Z sees.
 from __future__ import annotations
 
 import pytest
+from nodes import arch_text, mac, memory
 
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper import search
@@ -15,29 +16,11 @@ from tilewright.mapper.mapping.mapping_file import load_mapping
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.mapper.workload.workload_loading import load_workload
 
-ARCH = """
-arch:
-  nodes:
-  - !Memory
-    name: DRAM
-    size: inf
-    area: 0
-    leak_power: 0
-    tensors: {keep: ~Intermediates, may_keep: All}
-    actions: [{name: read, energy: 1, throughput: 1}, {name: write, energy: 1, throughput: 1}]
-  - !Memory
-    name: BUF
-    size: SIZE
-    area: 0
-    leak_power: 0
-    tensors: {may_keep: All}
-    actions: [{name: read, energy: 0, throughput: 10}, {name: write, energy: 0, throughput: 10}]
-  - !Compute
-    name: MAC
-    area: 0
-    leak_power: 0
-    actions: [{name: compute, energy: 1, throughput: 1}]
-"""
+ARCH = arch_text(
+    memory("DRAM", "inf", "keep: ~Intermediates, may_keep: All", (1, 1)),
+    memory("BUF", "SIZE", "may_keep: All", (0, 10)),
+    mac(),
+)
 WORKLOAD = """
 workload:
   rank_sizes: {M: 4, K: 4, N: 4}

@@ -7,6 +7,7 @@ import tracemalloc
 from math import inf
 
 import pytest
+from nodes import arch_text, mac, memory
 from search_cases import space_of
 from tight_cases import tight_space_of
 from uneven_cases import uneven_space
@@ -30,33 +31,11 @@ from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.studies import path_of
 
 MAKERS = {"plain": space_of, "tight": tight_space_of, "uneven": uneven_space}
-ARCH = """
-arch:
-  nodes:
-  - !Memory
-    name: DRAM
-    size: inf
-    leak_power: 0
-    area: 0
-    tensors: {keep: ~Intermediates, may_keep: All}
-    actions:
-    - {name: read, energy: 100e-12, throughput: 4e9}
-    - {name: write, energy: 100e-12, throughput: 4e9}
-  - !Memory
-    name: Buffer
-    size: 512
-    leak_power: 0
-    area: 0
-    tensors: {keep: Nothing, may_keep: All}
-    actions:
-    - {name: read, energy: 2e-12, throughput: inf}
-    - {name: write, energy: 2e-12, throughput: inf}
-  - !Compute
-    name: MAC
-    leak_power: 0
-    area: 0
-    actions: [{name: compute, energy: 1e-12, throughput: 1e9}]
-"""
+ARCH = arch_text(
+    memory("DRAM", "inf", "keep: ~Intermediates, may_keep: All", ("100e-12", "4e9")),
+    memory("Buffer", 512, "keep: Nothing, may_keep: All", ("2e-12", "inf")),
+    mac("1e-12", "1e9"),
+)
 WORK = """
 workload:
   bits_per_value: {All: 8}
@@ -162,9 +141,9 @@ def test_an_einsum_stopped_at_once_has_a_mapping_of_its_space(
     for seed in (0, 1, 3):
         goal = Goal("edp")
         whole = ExactSearch().find(MAKERS[maker](seed), goal, None)
-        for seconds, memory in ((0.0, inf), (1e6, 1.0)):
+        for seconds, most_memory in ((0.0, inf), (1e6, 1.0)):
             space = MAKERS[maker](seed)
-            hasty = ExactSearch(memory).find(space, goal, seconds)
+            hasty = ExactSearch(most_memory).find(space, goal, seconds)
             if whole.best is None:
                 assert hasty.best is None
                 continue

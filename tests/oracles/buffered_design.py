@@ -2,44 +2,20 @@
 
 from __future__ import annotations
 
+from nodes import arch_text, lanes, mac, memory
+
 from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.workload.workload import Workload
 from tilewright.mapper.workload.workload_loading import load_workload
 
-ARCH = """
-arch:
-  nodes:
-  - !Memory
-    name: DRAM
-    size: inf
-    area: 0
-    leak_power: 0
-    tensors: {keep: "~Intermediates", may_keep: All}
-    actions: [{name: read, energy: 100, throughput: 16}, {name: write, energy: 110, throughput: 8}]
-  - !Memory
-    name: BUF
-    size: 1024
-    area: 0
-    leak_power: 0
-    tensors: {keep: "~DRAM", may_keep: All}
-    actions: [{name: read, energy: 5, throughput: 256}, {name: write, energy: 6, throughput: 128}]
-  - !Container
-    name: PE
-    spatial: [{name: x, fanout: 8}]
-  - !Memory
-    name: REG
-    size: 16
-    area: 0
-    leak_power: 0
-    tensors: {keep: weight}
-    actions: [{name: read, energy: 1, throughput: inf}, {name: write, energy: 1, throughput: inf}]
-  - !Compute
-    name: MAC
-    area: 0
-    leak_power: 0
-    actions: [{name: compute, energy: 0.5, throughput: 1}]
-"""
+ARCH = arch_text(
+    memory("DRAM", "inf", "keep: ~Intermediates, may_keep: All", (100, 16), (110, 8)),
+    memory("BUF", 1024, "keep: ~DRAM, may_keep: All", (5, 256), (6, 128)),
+    lanes("PE", "x", 8),
+    memory("REG", 16, "keep: weight", (1, "inf")),
+    mac(0.5),
+)
 
 
 def arch(**values: object) -> Arch:

@@ -1,28 +1,12 @@
 """Two matrix products in a row, and two memories above a Compute: the inner one has 400 bits."""
 
-ARCH = """
-arch:
-  nodes:
-  - !Memory
-    name: Outer
-    size: inf
-    area: 0
-    leak_power: 0
-    tensors: {keep: ~Intermediates, may_keep: All}
-    actions: [{name: read, energy: 10, throughput: 4}, {name: write, energy: 10, throughput: 4}]
-  - !Memory
-    name: Inner
-    size: 400
-    area: 0
-    leak_power: 0
-    tensors: {may_keep: All}
-    actions: [{name: read, energy: 1, throughput: 8}, {name: write, energy: 1, throughput: 8}]
-  - !Compute
-    name: MAC
-    area: 0
-    leak_power: 0
-    actions: [{name: compute, energy: 1, throughput: 1}]
-"""
+from nodes import arch_text, mac, memory
+
+ARCH = arch_text(
+    memory("Outer", "inf", "keep: ~Intermediates, may_keep: All", (10, 4)),
+    memory("Inner", 400, "may_keep: All", (1, 8)),
+    mac(),
+)
 
 WORKLOAD = """
 workload:

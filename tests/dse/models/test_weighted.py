@@ -6,6 +6,7 @@ import random
 from itertools import product
 
 import pytest
+from nodes import arch_text, mac, memory
 
 from tilewright.arch.errors import SpecError
 from tilewright.dse.models.evaluators import make_evaluator
@@ -15,23 +16,11 @@ from tilewright.dse.study.preflight import preflight
 from tilewright.dse.study.study_loading import load_study
 
 WEIGHTS = (2.0, 1.0, 0.5)
-ARCH = """\
-arch:
-  nodes:
-  - !Memory
-    name: Main
-    size: inf
-    tensors: {keep: ~Intermediates, may_keep: All}
-    actions: [{name: read, energy: 50, throughput: 8}, {name: write, energy: 60, throughput: 8}]
-  - !Memory
-    name: Buffer
-    size: 4096
-    tensors: {may_keep: All}
-    actions: [{name: read, energy: 1, throughput: 16}, {name: write, energy: 1, throughput: 16}]
-  - !Compute
-    name: MAC
-    actions: [{name: compute, energy: 1, throughput: 8}]
-"""
+ARCH = arch_text(
+    memory("Main", "inf", "keep: ~Intermediates, may_keep: All", (50, 8), (60, 8)),
+    memory("Buffer", 4096, "may_keep: All", (1, 16)),
+    mac(1, 8),
+)
 WORK = """\
 workload:
   rank_sizes: {{M: {m}, K: {k}, N: 6}}

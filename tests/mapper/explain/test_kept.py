@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from nodes import arch_text, mac, memory
 
 from tilewright.arch.errors import SpecError, TilewrightError
 from tilewright.arch.spec.architecture import Arch
@@ -11,29 +12,11 @@ from tilewright.mapper.explain.kept import why_not_kept
 from tilewright.mapper.searches.api import search
 from tilewright.mapper.workload.workload_loading import load_workload
 
-ARCH = """
-arch:
-  nodes:
-  - !Memory
-    name: DRAM
-    size: inf
-    leak_power: 0
-    area: 0
-    tensors: {keep: "~Intermediates", may_keep: All}
-    actions: [{name: read, energy: 100, throughput: 16}, {name: write, energy: 110, throughput: 8}]
-  - !Memory
-    name: BUF
-    size: SIZE
-    leak_power: 0
-    area: 0
-    tensors: {RULES}
-    actions: [{name: read, energy: 50, throughput: 256}, {name: write, energy: 60, throughput: 128}]
-  - !Compute
-    name: MAC
-    leak_power: 0
-    area: 0
-    actions: [{name: compute, energy: 0.5, throughput: 1}]
-"""
+ARCH = arch_text(
+    memory("DRAM", "inf", "keep: ~Intermediates, may_keep: All", (100, 16), (110, 8)),
+    memory("BUF", "SIZE", "RULES", (50, 256), (60, 128)),
+    mac(0.5),
+)
 WORK = load_workload("""
 workload:
   rank_sizes: {M: 4, N: 4, K: 4, P: 4}

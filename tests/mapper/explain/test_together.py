@@ -6,6 +6,7 @@ import re
 
 import pytest
 from explore import at_night
+from nodes import arch_text, mac, memory
 
 from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.load import load_arch
@@ -14,29 +15,11 @@ from tilewright.mapper.searches.api import search
 from tilewright.mapper.workload.errors import NoFeasibleMapping
 from tilewright.mapper.workload.workload_loading import load_workload
 
-ARCH = """
-arch:
-  nodes:
-  - !Memory
-    name: DRAM
-    size: inf
-    leak_power: 0
-    area: 0
-    tensors: {keep: "~Intermediates"}
-    actions: [{name: read, energy: 100, throughput: 16}, {name: write, energy: 110, throughput: 8}]
-  - !Memory
-    name: BUF
-    size: SIZE
-    leak_power: 0
-    area: 0
-    tensors: {keep: "~DRAM", RULES}
-    actions: [{name: read, energy: 5, throughput: 256}, {name: write, energy: 6, throughput: 128}]
-  - !Compute
-    name: MAC
-    leak_power: 0
-    area: 0
-    actions: [{name: compute, energy: 0.5, throughput: 1}]
-"""
+ARCH = arch_text(
+    memory("DRAM", "inf", "keep: ~Intermediates", (100, 16), (110, 8)),
+    memory("BUF", "SIZE", "keep: ~DRAM, RULES", (5, 256), (6, 128)),
+    mac(0.5),
+)
 WORK = load_workload("""
 workload:
   rank_sizes: {M: 2, N: 2}

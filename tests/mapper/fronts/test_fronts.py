@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from nodes import arch_text, lanes, mac, memory
 
 from tilewright.arch.errors import TilewrightError
 from tilewright.arch.flattening.flattening import flatten
@@ -29,32 +30,14 @@ from tilewright.mapper.workload.errors import InfeasibleMapping, UnsupportedFeat
 from tilewright.mapper.workload.workload import Workload
 from tilewright.mapper.workload.workload_loading import load_workload
 
-ARCH = """
-arch:
-  nodes:
-  - !Memory
-    name: DRAM
-    size: 2000
-    leak_power: LEAK
-    area: 0
-    tensors: {keep: "~Intermediates", may_keep: All}
-    actions: [{name: read, energy: 100, throughput: 16}, {name: write, energy: 110, throughput: 8}]
-  - !Memory
-    name: BUF
-    size: 200
-    leak_power: 0
-    area: 0
-    tensors: {keep: Nothing, may_keep: All}
-    actions: [{name: read, energy: 5, throughput: 64}, {name: write, energy: 6, throughput: 32}]
-  - !Container
-    name: PE
-    spatial: [{name: x, fanout: 2}]
-  - !Compute
-    name: MAC
-    leak_power: 0
-    area: 0
-    actions: [{name: compute, energy: 0.5, throughput: 1}]
-"""
+ARCH = arch_text(
+    memory(
+        "DRAM", 2000, "keep: ~Intermediates, may_keep: All", (100, 16), (110, 8), leak_power="LEAK"
+    ),
+    memory("BUF", 200, "keep: Nothing, may_keep: All", (5, 64), (6, 32)),
+    lanes("PE", "x", 2),
+    mac(0.5),
+)
 SETS = (("energy", "latency"), ("energy", "latency", "usage"), ("usage.DRAM", "edp"), ("usage",))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from fused_example import WORKLOAD, machine
+from nodes import arch_text, mac, memory
 
 from tilewright.mapper.fronts import fused_usage_front
 from tilewright.mapper.fronts.fused_usage_front import FusedUsageFrontSearch, front_with_usage
@@ -19,23 +20,11 @@ from tilewright.mapper.searches.budget import EndReason, OutOfBudget
 from tilewright.mapper.searches.objective.measures import FrontMetrics
 from tilewright.mapper.searches.request import request_of
 
-OPTIONAL_BUFFER = """\
-arch:
-  nodes:
-  - !Memory
-    name: DRAM
-    size: inf
-    tensors: {keep: ~Intermediates, may_keep: All}
-    actions: [{name: read, energy: 100, throughput: 1}, {name: write, energy: 100, throughput: 1}]
-  - !Memory
-    name: BUF
-    size: 24
-    tensors: {may_keep: All}
-    actions: [{name: read, energy: 1, throughput: 8}, {name: write, energy: 1, throughput: 8}]
-  - !Compute
-    name: MAC
-    actions: [{name: compute, energy: 1, throughput: 1}]
-"""
+OPTIONAL_BUFFER = arch_text(
+    memory("DRAM", "inf", "keep: ~Intermediates, may_keep: All", (100, 1)),
+    memory("BUF", 24, "may_keep: All", (1, 8)),
+    mac(),
+)
 METRICS = FrontMetrics(("energy", "usage.BUF"), ("BUF",))
 
 

@@ -9,6 +9,7 @@ from math import inf
 import numpy as np
 import pytest
 from fused_cases import two_memories, workload_of
+from nodes import arch_text, lanes, mac, memory
 from numpy.typing import NDArray
 
 from tilewright.arch.flattening.flattening import flatten
@@ -28,26 +29,12 @@ from tilewright.mapper.searches.shared.priced_steps import with_extra_joules
 
 WORKLOAD = workload_of(("Y[m] = A[m, k] * B[k]",), {"m": 2, "k": 2})
 
-LANES = """\
-arch:
-  nodes:
-  - !Memory
-    name: DRAM
-    size: inf
-    tensors: {keep: All}
-    actions: [{name: read, energy: 40, throughput: 2}, {name: write, energy: 40, throughput: 2}]
-  - !Memory
-    name: BUF
-    size: 64
-    tensors: {keep: input, may_keep: All}
-    actions: [{name: read, energy: 2, throughput: 8}, {name: write, energy: 3, throughput: 8}]
-  - !Container
-    name: GRID
-    spatial: [{name: x, fanout: 4, may_reuse: All}]
-  - !Compute
-    name: MAC
-    actions: [{name: compute, energy: 0.5, throughput: 1}]
-"""
+LANES = arch_text(
+    memory("DRAM", "inf", "keep: All", (40, 2)),
+    memory("BUF", 64, "keep: input, may_keep: All", (2, 8), (3, 8)),
+    lanes("GRID", "x", 4, "may_reuse: All"),
+    mac(0.5),
+)
 
 
 class Everything:

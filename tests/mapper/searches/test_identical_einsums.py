@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import combinations
 
 import pytest
+from nodes import arch_text, mac, memory
 
 from tilewright.mapper.searches import identical_einsums
 from tilewright.mapper.searches.identical_einsums import ProblemKeys, problem_signature
@@ -23,23 +24,11 @@ workload:
   - "S[m, d] = R[m, c] * W[c, d]"
   - "T[m, e] = S[m, d] * X[d, e]"
 """
-MACHINE = """\
-arch:
-  nodes:
-  - !Memory
-    name: Main
-    size: inf
-    tensors: {keep: ~Intermediates, may_keep: All}
-    actions: [{name: read, energy: 1, throughput: 1}, {name: write, energy: 1, throughput: 1}]
-  - !Memory
-    name: Buffer
-    size: 4096
-    tensors: {keep: ~Main, may_keep: All}
-    actions: [{name: read, energy: 1, throughput: 1}, {name: write, energy: 1, throughput: 1}]
-  - !Compute
-    name: MAC
-    actions: [{name: compute, energy: 1, throughput: 1}]
-"""
+MACHINE = arch_text(
+    memory("Main", "inf", "keep: ~Intermediates, may_keep: All", (1, 1)),
+    memory("Buffer", 4096, "keep: ~Main, may_keep: All", (1, 1)),
+    mac(),
+)
 
 
 def spaces(hardware, workload):

@@ -7,40 +7,17 @@ from typing import Literal
 
 import pytest
 from explore import at_night
+from nodes import arch_text, lanes, mac, memory
 
 from tilewright.mapper import evaluate, search
 from tilewright.mapper.searches.result import SearchResult
 
-ARCH = """
-arch:
-  nodes:
-  - !Memory
-    name: DRAM
-    size: inf
-    leak_power: 0
-    area: 0
-    tensors: {keep: ~Intermediates, may_keep: All}
-    actions:
-    - {name: read, energy: 100, throughput: 4}
-    - {name: write, energy: 100, throughput: 4}
-  - !Memory
-    name: BUF
-    size: 8*400
-    leak_power: 0
-    area: 0
-    tensors: {keep: ~DRAM.tensors, may_keep: All}
-    actions:
-    - {name: read, energy: 1, throughput: inf}
-    - {name: write, energy: 1, throughput: inf}
-  - !Container
-    name: Row
-    spatial: [{name: x, fanout: 4}]
-  - !Compute
-    name: MAC
-    leak_power: 0
-    area: 0
-    actions: [{name: compute, energy: 1, throughput: 1}]
-"""
+ARCH = arch_text(
+    memory("DRAM", "inf", "keep: ~Intermediates, may_keep: All", (100, 4)),
+    memory("BUF", "8*400", "keep: ~DRAM.tensors, may_keep: All", (1, "inf")),
+    lanes("Row", "x", 4),
+    mac(),
+)
 EVEN = (("Y[m, n] = A[m, k] * B[k, n]", "AB"), ("Z[m, j] = Y[m, n] * C[n, j]", "YC"))
 ODD = ("V[p, r] = U[p, q] * W[q, r]", "UW")  # nothing but 7s: uneven tiles fill the lanes
 

@@ -9,6 +9,7 @@ from typing import cast
 
 import pytest
 from explore import at_night
+from nodes import arch_text, lanes, mac, memory
 from uneven_cases import uneven_space
 
 from tilewright.arch.errors import TilewrightError
@@ -27,34 +28,12 @@ from tilewright.mapper.workload.errors import UnsupportedFeature
 from tilewright.mapper.workload.workload import Workload
 from tilewright.mapper.workload.workload_loading import load_workload
 
-ARCH = """
-arch:
-  nodes:
-  - !Memory
-    name: DRAM
-    size: inf
-    leak_power: 0
-    area: 0
-    tensors: {keep: "~Intermediates", may_keep: All}
-    actions:
-    - {name: read, energy: 100, throughput: inf}
-    - {name: write, energy: 110, throughput: inf}
-  - !Memory
-    name: BUF
-    size: 160
-    leak_power: 0
-    area: 0
-    tensors: {keep: "~DRAM", may_keep: All}
-    actions: [{name: read, energy: 5, throughput: 256}, {name: write, energy: 6, throughput: 128}]
-  - !Container
-    name: PE
-    spatial: [{name: x, fanout: 4}]
-  - !Compute
-    name: MAC
-    leak_power: 0
-    area: 0
-    actions: [{name: compute, energy: 0.5, throughput: 1}]
-"""
+ARCH = arch_text(
+    memory("DRAM", "inf", "keep: ~Intermediates, may_keep: All", (100, "inf"), (110, "inf")),
+    memory("BUF", 160, "keep: ~DRAM, may_keep: All", (5, 256), (6, 128)),
+    lanes("PE", "x", 4),
+    mac(0.5),
+)
 
 
 def matmuls(*sizes: int, m: int = 7) -> Workload:
@@ -294,7 +273,7 @@ def nest(*loops: Temporal | Spatial) -> Mapping:
 def test_membership_of_uneven_tiles(
     loops: tuple[Temporal | Spatial, ...], reason: str | None
 ) -> None:
-    arch = ARCH.replace('keep: "~DRAM", may_keep: All', "keep: Nothing")
+    arch = ARCH.replace("keep: ~DRAM, may_keep: All", "keep: Nothing")
     room = space(matmuls(5, 1), "m", arch=arch)
     told = room.contains(nest(*loops))
     assert told is None if reason is None else reason in (told or "")

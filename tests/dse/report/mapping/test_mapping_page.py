@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from nodes import arch_text, mac, memory
 
 from tilewright.arch.errors import TilewrightError
 from tilewright.arch.quantities import quantity
@@ -26,29 +27,11 @@ from tilewright.mapper.mapping.score import Score
 from tilewright.mapper.mapping.scored_mapping import ScoredMapping
 from tilewright.mapper.workload.workload_loading import load_workload
 
-ARCH = """
-arch:
-  nodes:
-  - !Memory
-    name: DRAM
-    size: inf
-    leak_power: 0
-    area: 0
-    tensors: {keep: All}
-    actions: [{name: read, energy: 100, throughput: 4}, {name: write, energy: 100, throughput: 4}]
-  - !Memory
-    name: Buffer
-    size: 512
-    leak_power: 0
-    area: 0
-    tensors: {may_keep: All}
-    actions: [{name: read, energy: 2, throughput: inf}, {name: write, energy: 2, throughput: inf}]
-  - !Compute
-    name: MAC
-    leak_power: 0
-    area: 0
-    actions: [{name: compute, energy: 1, throughput: 1}]
-"""
+ARCH = arch_text(
+    memory("DRAM", "inf", "keep: All", (100, 4)),
+    memory("Buffer", 512, "may_keep: All", (2, "inf")),
+    mac(),
+)
 WORKLOAD = """
 workload:
   bits_per_value: {All: 8}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from nodes import arch_text, mac, memory
 
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.fronts.designs import shared_work
@@ -11,23 +12,11 @@ from tilewright.mapper.fronts.designs.shared_work import SharedWork
 from tilewright.mapper.searches.api import search
 from tilewright.mapper.searches.request import request_of
 
-ARCH = """\
-arch:
-  nodes:
-  - !Memory
-    name: DRAM
-    size: inf
-    tensors: {keep: All}
-    actions: [{name: read, energy: 40, throughput: 2}, {name: write, energy: 40, throughput: 2}]
-  - !Memory
-    name: BUF
-    size: 800
-    tensors: {may_keep: All}
-    actions: [{name: read, energy: 1, throughput: 8}, {name: write, energy: 1, throughput: 8}]
-  - !Compute
-    name: MAC
-    actions: [{name: compute, energy: 0.5, throughput: 1}]
-"""
+ARCH = arch_text(
+    memory("DRAM", "inf", "keep: All", (40, 2)),
+    memory("BUF", 800, "may_keep: All", (1, 8)),
+    mac(0.5),
+)
 PRODUCT = """\
 workload:
   rank_sizes: {M: 4, K: 6, N: 4}
