@@ -27,7 +27,7 @@ from tilewright.mapper.grid.grid_shares import (
     shares_by_work,
     shares_within,
 )
-from tilewright.mapper.grid.number_types import dtype_of, words_of_values
+from tilewright.mapper.grid.number_types import dtype_of, in_elements, words_of_values
 from tilewright.mapper.grid.reductions import Axis
 from tilewright.mapper.grid.rings.ring_options import RingQuestion, ring_options
 from tilewright.mapper.grid.schemes.line_costs import PUBLISHED_COSTS, LineCosts
@@ -115,6 +115,16 @@ class GridMapspace:
     nests: bool = False
     is_wide: bool = False
 
+    @cached_property
+    def computed(self) -> Einsum:
+        """The Einsum with the width of its partial sums in the elements."""
+        return in_elements(self.einsum, self.grid)
+
+    @property
+    def narrows(self) -> bool:
+        """Whether sums of f32 become f16 where they leave the elements."""
+        return self.computed is not self.einsum
+
     def families(self) -> Iterator[GridFamily]:
         """Yield all families of choices, in a fixed order.
 
@@ -175,7 +185,7 @@ class GridMapspace:
 
     def _reductions(self, family: GridFamily, values: int) -> list[str]:
         """Return the schemes for a tile of the output of so many values."""
-        words = words_of_values(values, dtype_of(self.einsum.outputs[0], self.einsum))
+        words = words_of_values(values, dtype_of(self.computed.outputs[0], self.computed))
         groups = self.groups(family.shares)
         if self.constraints.reduction == "free" or max(groups) == 1:
             elements = prod(share.count for share in family.shares)

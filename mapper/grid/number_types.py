@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 
+from tilewright.mapper.grid.grid import Grid
 from tilewright.mapper.workload.einsum import Einsum, TensorAccess
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.mapper.workload.formulas.expression import joins_by_max
@@ -67,12 +69,50 @@ def number_types(einsum: Einsum) -> NumberTypes:
     # its upper bits are left out
     if summed and (numbers.output, joins_by_max(einsum)) in (("f16", False), ("i16", True)):
         wide, joined = numbers.computed, "maxima" if joins_by_max(einsum) else "sums"
+        instead = f"a result of {wide} (32 bits), and an Einsum that copies it to {numbers.output}"
+        if not numbers.is_integer:
+            name = einsum.outputs[0].tensor
+            instead = (
+                f"bits_per_value: {{{name}: 32}} in the elements' memory, for sums in f32 that "
+                f"become f16 where {name} leaves; or {instead}"
+            )
         raise InfeasibleMapping(
-            f"{what}, with {joined} over {', '.join(sorted(summed))}",
-            instead=f"a result of {wide} (32 bits), and an Einsum that copies it to "
-            f"{numbers.output}",
+            f"{what}, with {joined} over {', '.join(sorted(summed))}", instead=instead
         )
     return numbers
+
+
+_NARROWED = (Fraction(16), Fraction(32))
+"""Bits of a value outside the elements and in their memory, where they may differ."""
+
+
+def in_elements(einsum: Einsum, grid: Grid) -> Einsum:
+    """Return an Einsum with the width that its output has in the elements' memory.
+
+    `grid`: its `memory` may have values of f32 where the workload has f16: partial sums are f32
+    then, and the elements make f16 of a finished tile as it leaves. Raises InfeasibleMapping for
+    other widths of a component that are not those of the workload.
+    """
+    output = einsum.outputs[0]
+    for component in (grid.host, grid.memory):
+        for access in einsum.accesses:
+            bits = component.bits_per_value.get(access.tensor, access.bits_per_value)
+            if bits == access.bits_per_value:
+                continue
+            is_sum = access == output and component is grid.memory
+            if not (is_sum and not access.integer and (access.bits_per_value, bits) == _NARROWED):
+                raise InfeasibleMapping(
+                    f"no program of the elements: values of {access.tensor} of {einsum.name} have "
+                    f"{access.bits_per_value} bits, but {bits} in {component.name}",
+                    instead=f"no bits_per_value of {access.tensor} in {component.name}: only a "
+                    f"result of f16 may have 32 bits, in {grid.memory.name} (sums in f32)",
+                )
+    bits = grid.memory.bits_per_value.get(output.tensor, output.bits_per_value)
+    if bits == output.bits_per_value:
+        return einsum
+    outputs = {output: replace(output, bits_per_value=bits)}
+    accesses = tuple(outputs.get(access, access) for access in einsum.accesses)
+    return replace(einsum, accesses=accesses)
 
 
 def dtype_of(access: TensorAccess, einsum: Einsum) -> str:

@@ -46,7 +46,8 @@ class PartialSums:
     (a whole row does), along each column to the south, element after element (gather), or not at
     all (none: they stay in the memories). `shared`: whether the last element of a group then sends
     the finished tile to all others of the group. `order`: of the axes, or a snake, or a ring.
-    `values`: of a tile that goes round a ring; `together`: of those in a word.
+    `values`: of a tile that goes round a ring; `together`: of those in a word. `narrows`: whether
+    the last element of a group makes f16 of the finished tile as it leaves.
     """
 
     phases: tuple[Phase, ...]
@@ -57,6 +58,7 @@ class PartialSums:
     order: Order = "x_first"
     values: int = 0
     together: int = 1
+    narrows: bool = False
 
     @property
     def axes(self) -> tuple[Axis, Axis]:
@@ -127,6 +129,7 @@ def partial_sums(read: SpaceTime) -> PartialSums:
         shared=scheme.shared and wide * tall > 1,
         order=order if wide * tall > 1 else "x_first",
         values=read.output.values if order == "ring" else 0,
+        narrows=read.narrows,
     )
     if order == "ring" and joins_in_one_operation(read.einsum):
         return replace(sums, together=values_together(sums.group, sums.values, read.dtype))
@@ -218,11 +221,16 @@ def sums_received(read: SpaceTime, sums: PartialSums) -> npt.NDArray[np.int64]:
     return received
 
 
-def sums_stored(sums: PartialSums) -> int:
-    """Return how many elements store a sum that they would else send while it comes in."""
-    return sum(
+def sums_stored(read: SpaceTime, sums: PartialSums) -> int:
+    """Return how many elements store a sum that they would else send while it comes in.
+
+    They have several sums to send, or make another number type of a finished one.
+    """
+    chains = sum(
         len(phase.lines) * sum(chain.stores for chain in phase.chains) for phase in sums.phases
     )
+    is_stored = sums.narrows and sums.group > 1
+    return chains + is_stored * (read.rows * read.columns // sums.group)
 
 
 def sum_hops(read: SpaceTime, sums: PartialSums) -> int:

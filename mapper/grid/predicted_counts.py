@@ -167,7 +167,7 @@ def _of_fabric(read: SpaceTime) -> Counts:
         return _of_ring(read, sums.ring)
     received = sums_received(read, sums)
     values, words = (read.visits(output) * n for n in (output.values, read.words(output)))
-    through = int((received - 1).clip(min=0).sum()) + sums_stored(sums)
+    through = int((received - 1).clip(min=0).sum()) + sums_stored(read, sums)
     reads = writes = through
     if output.resident:  # each element but the heads sends, which the model does not count
         heads = len(sums.head_columns(read.columns)) * len(sums.head_rows(read.rows))

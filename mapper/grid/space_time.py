@@ -16,6 +16,7 @@ from tilewright.arch.flattening.flat import FlatArch
 from tilewright.mapper.grid.grid import Grid
 from tilewright.mapper.grid.number_types import (
     NumberTypes,
+    dtype_of,
     number_types,
     tile_values_per_wavelet,
 )
@@ -86,7 +87,8 @@ class SpaceTime:
     """A mapping of one Einsum on a grid of elements, as loops in space and time.
 
     `workload_einsum`: the Einsum; `einsum`: the same with the sizes that the elements have
-    together, padding included, and computed by their engines even if it is a copy operation.
+    together, padding included, with the width of its partial sums, and computed by their engines
+    even if it is a copy operation.
     `space`: loops over elements, outermost first; `time`: loops that each element runs, outermost
     first, those of one turn left out. `tensors`: how each tensor is held. `kernel`: number of loops
     in time above all Storages of the elements' memory; those below are the work on one tile.
@@ -162,8 +164,18 @@ class SpaceTime:
         """Number type of the output and of its partial sums."""
         return self.numbers.output
 
+    @property
+    def result_dtype(self) -> str:
+        """Number type of the output outside the elements, where its values leave them."""
+        return dtype_of(self.workload_einsum.outputs[0], self.workload_einsum)
+
+    @property
+    def narrows(self) -> bool:
+        """Whether sums of f32 become f16 where they leave the elements."""
+        return self.result_dtype != self.dtype
+
     def dtype_of(self, tensor: str) -> str:
-        """Return the number type of a tensor of the Einsum."""
+        """Return the number type of a tensor of the Einsum in the elements."""
         numbers = self.numbers
         return numbers.output if self.tensor(tensor).access.output else numbers.inputs[tensor]
 

@@ -273,7 +273,7 @@ def execute_einsum(
     profile = settings.profile(read.grid)
     plan = plan_of(read, profile.sram_reserved_bytes, kept)
     given = {n: checked_operand(read, n, v) for n, v in (operands or {}).items()}
-    data = EinsumData(read.workload_einsum, given, settings.seed)
+    data = EinsumData(read.workload_einsum, given, settings.seed, grid=read.grid)
     return execute_plan(plan, profile, data, settings.options(read), held)
 
 

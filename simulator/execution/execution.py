@@ -229,7 +229,7 @@ class _WorkloadRun:
             self.exchange.finish(part, run.memory)
             name = part.read.output.name
             if name in run.outputs:
-                self.values[name] = run.outputs[name].astype(NUMPY[part.read.dtype])
+                self.values[name] = run.outputs[name].astype(NUMPY[part.read.result_dtype])
                 self.computed.add(name)
         self.pipelines.append(run)
 
@@ -260,5 +260,5 @@ def _check_known(given: Dict[str, AnyArray], workload: Workload) -> None:
 
 
 def _kept(run: EinsumExecution) -> AnyArray:
-    """Return the result of a run in the number type of the elements."""
-    return run.output.astype(NUMPY[run.plan.read.dtype])
+    """Return the result of a run in its number type."""
+    return run.output.astype(NUMPY[run.plan.read.result_dtype])

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.arch.errors import TilewrightError
-from tilewright.mapper.grid.number_types import number_types
+from tilewright.mapper.grid.number_types import dtype_of
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.formulas.reference import MOST_POINTS, reference_values
 from tilewright.mapper.workload.workload import Workload
@@ -43,14 +43,14 @@ def random_operands(einsum: Einsum, seed: int, given: Collection[str] = ()) -> d
 
 
 def _drawn(einsum: Einsum, tensor: str, seed: int, shape: tuple[int, ...]) -> AnyArray:
-    numbers = number_types(einsum)
-    dtype = NUMPY[numbers.inputs[tensor]]
-    if not numbers.is_integer and prod(shape) >= MANY_VALUES:
+    access = next(access for access in einsum.inputs if access.values_of == tensor)
+    dtype, is_integer = NUMPY[dtype_of(access, einsum)], access.integer
+    if not is_integer and prod(shape) >= MANY_VALUES:
         return draw_many(shape, dtype, zlib.crc32(f"{seed} {tensor}".encode()))
     stream = np.random.default_rng([seed, zlib.crc32(tensor.encode())])
     values: AnyArray = (
         stream.integers(-8, 9, shape)
-        if numbers.is_integer
+        if is_integer
         else stream.standard_normal(shape, dtype=np.float32)
     )
     return values.astype(dtype, copy=False)
@@ -105,7 +105,7 @@ def _weights(workload: Workload, drawn: Collection[str]) -> dict[str, float]:
         written = einsum.outputs[0].rank_variables
         summed = prod(size for name, size in einsum.bounds.items() if name not in written)
         adds_products = einsum.formula is None and einsum.combine == "*"
-        if inputs and adds_products and number_types(einsum).output == "f16":
+        if inputs and adds_products and dtype_of(einsum.outputs[0], einsum) == "f16":
             weights.setdefault(inputs[-1], 2.0 ** -round(log2(summed) / 2))
     return weights
 

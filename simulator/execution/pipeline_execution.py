@@ -208,11 +208,12 @@ def _compared(
             einsum,
             {n: v for n, v in values.items() if n in names},
             errors={n: e for n, e in errors.items() if n in names},
+            grid=part.read.grid,
         )
         if name in outputs:
             worst = max(worst, data.compare(outputs[name], part.additions))
         exact = part.read.numbers.is_integer
-        values[name] = data.value.astype(NUMPY[part.read.dtype]) if exact else data.value
+        values[name] = data.value.astype(NUMPY[part.read.result_dtype]) if exact else data.value
         errors[name] = data.error(part.additions)
     return worst
 

@@ -339,6 +339,8 @@ def _group_end(
         done = _snakes_end(ready, sums.snake, operation, profile)
     else:
         done = _axes_end(plan, profile, ready, columns.tolist(), operation)
+    if sums.narrows:
+        return done + operation_cycles(plan.read.words(plan.read.output), profile)
     if not sums.shared:
         return done
     group = sums.group_columns, sums.group_rows

@@ -32,8 +32,8 @@ from tilewright.simulator.lowering.routes import input_color
 from tilewright.simulator.lowering.sum_roles import SHARE, Role
 from tilewright.simulator.lowering.sums.sum_operations import (
     SumOperation,
-    append_sum,
-    joining_operation,
+    append_step,
+    machine_operation,
     sends_beside_work,
     sum_operations,
 )
@@ -189,7 +189,7 @@ class _ElementProgram:
             return
         for step in self.sums:
             dest, *sources = self._placed(step, slot)
-            append_sum(task, read, dest, tuple(sources), step.label(read.output.name))
+            append_step(task, read, step, dest, tuple(sources))
 
     def _placed(self, step: SumOperation, slot: str | None) -> list[Ref]:
         """Return the operands of a step, those of the tile in a buffer if there are two.
@@ -357,7 +357,7 @@ class _ElementProgram:
         step = self.sums[number]
         dest, *sources = self._placed(step, SENT_SLOT)
         is_last = number == len(self.sums) - 1
-        name = joining_operation(self.read) if len(sources) == 2 else move_of(self.read.dtype)
+        name = machine_operation(self.read, step)
         assert name is not None  # sends_beside_work
         task.start(
             name,

@@ -22,6 +22,9 @@ _WIDENING = {"fmov": "fh2s", "fadd": "faddhs", "fmac": "fmachs", "fmul": "fmachs
 """From f16 to f32; a first product is added to zeros."""
 
 
+_CONVERSIONS = {("f16", "f32"): "fh2s", ("f32", "f16"): "fs2h"}
+
+
 def simd_of(read: SpaceTime, tensor: HeldTensor) -> str:
     """Return the SIMD mode of the queues by which tiles of a tensor go, empty for none."""
     return "simd_32" if read.values_per_wavelet(tensor) == 2 else ""
@@ -34,7 +37,9 @@ def simd_mode(values: int, dtype: str) -> str:
 
 def port_dtype(read: SpaceTime, tensor: HeldTensor) -> str:
     """Return the number type of a tensor's words at a border: u32 for a pair of values."""
-    return "u32" if read.values_per_wavelet(tensor) == 2 else read.dtype_of(tensor.name)
+    if read.values_per_wavelet(tensor) == 2:
+        return "u32"
+    return read.result_dtype if tensor.access.output else read.dtype_of(tensor.name)
 
 
 def operation_on(base: str, dtype: str) -> str | None:
@@ -52,6 +57,11 @@ def move_of(dtype: str) -> str:
     name = operation_on("fmov", dtype)
     assert name is not None
     return name
+
+
+def conversion_of(dtype: str, other: str) -> str:
+    """Return the name of the operation that copies vectors of a number type as another one."""
+    return move_of(dtype) if dtype == other else _CONVERSIONS[dtype, other]
 
 
 def kernel_operation(base: str | None, numbers: NumberTypes) -> str | None:

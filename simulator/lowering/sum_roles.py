@@ -16,6 +16,8 @@ from tilewright.mapper.grid.schemes.ring_reduction import RingReduction, link_co
 
 Numbers = npt.NDArray[np.int32]
 OUT = "out"
+GATHER = "gather"
+"""Begin of the colors by which finished tiles go along a column to the border."""
 SHARE = "share"
 """Color on which the finished tile goes to all elements of a group."""
 Share = Literal["none", "send", "receive"]
@@ -57,6 +59,11 @@ class Role:
     stores: bool = False
 
     @property
+    def sends_result(self) -> bool:
+        """Whether the element sends a finished tile to the border."""
+        return self.send is not None and self.send.startswith((OUT, GATHER))
+
+    @property
     def name(self) -> str:
         """Name the role, and so the code: `from_sum0a_to_out`, `from_none_to_sum0b`."""
         received = "_".join(self.receives) or "none"
@@ -81,7 +88,7 @@ def exit_color(link: int) -> str:
 
     `gathera`, or `gatherb` for an odd link.
     """
-    return f"gather{'ab'[link % 2]}"
+    return f"{GATHER}{'ab'[link % 2]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,10 +257,11 @@ def _finished(sums: PartialSums, receives: tuple[str, ...], head: int) -> Role:
     """
     if sums.exit == "none":
         return Role(receives)
+    stores = sums.narrows and bool(receives)
     if sums.exit != "gather":
-        return Role(receives, OUT)
+        return Role(receives, OUT, stores=stores)
     passes = exit_color(head - 1) if head else None
-    return Role(receives, exit_color(head), passes, head)
+    return Role(receives, exit_color(head), passes, head, stores=stores)
 
 
 def _parts(phases: tuple[Phase, ...], axis: str, elements: int) -> list[_Part]:

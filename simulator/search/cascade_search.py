@@ -20,6 +20,7 @@ from tilewright.mapper.grid.grid import grid_of
 from tilewright.mapper.grid.grid_constraints import GridConstraints
 from tilewright.mapper.grid.grid_mapspace import GridFamily, GridMapspace
 from tilewright.mapper.grid.grid_shares import Share
+from tilewright.mapper.grid.number_types import in_elements
 from tilewright.mapper.grid.reading.mapping_reading import space_time
 from tilewright.mapper.grid.space_time import SpaceTime
 from tilewright.mapper.searches.budget import UNLIMITED, Budget
@@ -78,7 +79,9 @@ class Cascade:
         self._reads: dict[int, SpaceTime] = {}
         self._known_fitting: dict[tuple[int, Held], list[_Fitting]] = {}
         self._known_useful: dict[tuple[int, frozenset[str]], bool] = {}
-        self._last, self._bound_to_host = intermediates(workload), bound_to_host(workload)
+        self._last = intermediates(workload)
+        narrowed = (e.outputs[0].tensor for e in workload.einsums if self._narrows(e))
+        self._bound_to_host = bound_to_host(workload).union(narrowed)
         self._inputs = [frozenset(a.tensor for a in e.inputs) for e in workload.einsums]
         self._written = _written(workload, frozenset(self._last))
         self._make, self._constraints = candidates, constraints
@@ -109,6 +112,10 @@ class Cascade:
         for option in options:
             option.space = space
         return space
+
+    def _narrows(self, einsum: Einsum) -> bool:
+        """Return whether sums of f32 become f16 where they leave the elements."""
+        return in_elements(einsum, grid_of(self.flats[einsum.name])) is not einsum
 
     def _staying(self, einsum: Einsum) -> list[frozenset[str]]:
         """Return the sets of an Einsum's tensors that may stay in the elements, the least first."""

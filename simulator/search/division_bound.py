@@ -105,7 +105,7 @@ class DivisionBound:
 
     def _least(self, tiles: FamilyTiles) -> FamilyTiles:
         """Return the sizes of an element's share with the least values that tiles have of it."""
-        einsum = self._space.einsum
+        einsum = self._space.computed
         accesses = (*einsum.inputs, einsum.outputs[0])
         *inputs, output = values = [least_values(access, tiles.local) for access in accesses]
         *input_words, output_words = (

@@ -77,7 +77,7 @@ class FamilyTiles:
     @staticmethod
     def of(space: GridMapspace, family: GridFamily) -> FamilyTiles:
         """Return the sizes that a family of a mapspace gives to one element."""
-        local, einsum = local_sizes(space.einsum, family.shares), space.einsum
+        local, einsum = local_sizes(space.einsum, family.shares), space.computed
         passing, tile = space.passing_tensors(family), {**local, **tile_sizes(family)}
         outer_turns, inner_turns = (
             1 if loop is None else local[loop.variable] // loop.size
@@ -255,13 +255,13 @@ class ElementCycles:
 
     def _vectors(self, scalar: str | None, rate: _OperationRate) -> list[TensorAccess]:
         """Return the tensors that an operation reads as vectors in memory, all but the scalar."""
-        einsum = self.space.einsum
+        einsum = self.space.computed
         inputs = [access for access in einsum.inputs if access.tensor != scalar]
         return [*inputs, *einsum.outputs] if rate.reads_output else inputs
 
     def _wide(self, access: TensorAccess) -> int:
         """Return the 16-bit words of a value."""
-        return DTYPES[dtype_of(access, self.space.einsum)]
+        return DTYPES[dtype_of(access, self.space.computed)]
 
     def _walk(self, turns: int, loops: Sequence[tuple[int, bool]]) -> float:
         """Return the cycles around operations that a map over the innermost loop calls.
@@ -308,7 +308,7 @@ class ElementCycles:
         return {(first, scalar): self._rate(first, scalar) for first in both for scalar in both}
 
     def _rate(self, is_first: bool, has_scalar: bool) -> _OperationRate:
-        einsum, profile = self.space.einsum, self.profile
+        einsum, profile = self.space.computed, self.profile
         numbers = number_types(einsum)
         name = own_operation(einsum, numbers, first=is_first, has_scalar=has_scalar)
         if name is None:

@@ -102,6 +102,9 @@ class FamilyEnergy:
         sent = output - results if stays else output
         energy = points * self._price(grid.memory.name, tensor, "write")
         energy += (points - output + sent) * self._price(grid.memory.name, tensor, "read")
+        if self.space.narrows and results < output:  # finished sums are stored, then made f16
+            both = (self._price(grid.memory.name, tensor, action) for action in ("read", "write"))
+            energy += results * sum(both)
         if stays:
             return energy
         return energy + results * self._price(grid.host.name, tensor, "write")

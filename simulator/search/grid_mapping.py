@@ -12,6 +12,7 @@ from math import inf
 
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.arch.spec.architecture import Arch
+from tilewright.mapper.grid.grid import grid_of
 from tilewright.mapper.grid.grid_constraints import NO_CONSTRAINTS, GridConstraints
 from tilewright.mapper.grid.grid_mapspace import GridChoice, GridMapspace
 from tilewright.mapper.mapping.mapping import Mapping, Sequential
@@ -32,7 +33,7 @@ from tilewright.simulator.search.candidates.candidate_runs import (
     budget_of_answer,
     budget_of_runs,
 )
-from tilewright.simulator.search.candidates.candidates import Candidates
+from tilewright.simulator.search.candidates.candidates import Candidates, check_computed
 from tilewright.simulator.search.cascade_search import Cascade
 from tilewright.simulator.search.grid_certificate import (
     GridCertificate,
@@ -181,7 +182,13 @@ def cascade_of(
     are asked for, for a first answer, all mappings without exchange are bounded.
     """
     each = budget if request.budget_s else UNLIMITED
-    data = {e.name: EinsumData(e, seed=request.settings.seed) for e in workload.einsums}
+    flats = {e.name: grid_path(arch, workload, e) for e in workload.einsums}
+    for einsum in workload.einsums:
+        check_computed(einsum, grid_of(flats[einsum.name]))
+    data = {
+        e.name: EinsumData(e, seed=request.settings.seed, grid=grid_of(flats[e.name]))
+        for e in workload.einsums
+    }
 
     def candidates(flat: FlatArch, space: GridMapspace, left_tensors: LeftTensors) -> Candidates:
         new = Candidates.unbounded(request.objective, request.settings, flat, space, left_tensors)
@@ -189,7 +196,7 @@ def cascade_of(
 
     return Cascade(
         workload,
-        {e.name: grid_path(arch, workload, e) for e in workload.einsums},
+        flats,
         candidates,
         lambda name: request.constraints.get(name, NO_CONSTRAINTS),
         exchanges=budget if exchanges else None,

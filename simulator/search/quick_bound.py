@@ -185,11 +185,13 @@ class QuickBound:
         """Return what the last element does at least with each tile of the output.
 
         It receives a sum along each axis with a group, or one of a snake. If results are gathered
-        along columns, it also passes on the results of all other elements of its column.
+        along columns, it also passes on the results of all other elements of its column. A result
+        that it makes f16 of is in its memory before.
         """
         stays = self.space.output_stays
         columns, rows = tiles.groups
-        operations = max(sums.received, not stays) + tiles.family.shared
+        sends = sums.received + 1 if self.space.narrows else max(sums.received, not stays)
+        operations = sends + tiles.family.shared
         if sums.has_ring:  # all words of a tile, in parts
             operations = 1
         heads = tiles.elements[1] // rows
@@ -209,7 +211,7 @@ class QuickBound:
         key = tiles.groups, texts, tiles.output, tiles.family.shared
         if key not in self._known_sums:
             self._known_sums[key] = self._sums_cycles(tiles, texts)
-        behind = alone.since.get(COMPUTE, alone.total) + operation
+        behind = alone.since.get(COMPUTE, alone.total) + operation * (not self.space.narrows)
         return element.with_sums(tiles, alone, SumCount(1)) - behind + self._known_sums[key]
 
     def _sums_cycles(self, tiles: FamilyTiles, texts: tuple[str, ...]) -> float:
@@ -218,7 +220,7 @@ class QuickBound:
         A result that is shared goes all the way back.
         """
         groups, profile, words = tiles.groups, self.profile, tiles.output_words
-        dtype = dtype_of(self.space.einsum.outputs[0], self.space.einsum)
+        dtype = dtype_of(self.space.computed.outputs[0], self.space.computed)
         together = values_together(prod(groups), tiles.output, dtype)
         ring = RingReduction(Snake(*groups), tiles.output, together)
         back = way_back(groups, words, profile) if tiles.family.shared else 0.0
@@ -337,7 +339,7 @@ class QuickBound:
     @cached_property
     def _wide(self) -> dict[str, int]:
         """16-bit words of a value of each input, in their order, and of the output."""
-        einsum = self.space.einsum
+        einsum = self.space.computed
         accesses = (*einsum.inputs, einsum.outputs[0])
         return {access.tensor: DTYPES[dtype_of(access, einsum)] for access in accesses}
 

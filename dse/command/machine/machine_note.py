@@ -33,7 +33,7 @@ def machine_notes(arch: Arch, workload: Workload, note: str = NOT_EXECUTED) -> l
     try:
         for einsum in workload.einsums:
             grid = grid_of(flatten(arch, workload.scope(einsum.name))[0])
-            check_einsum(einsum)
+            check_einsum(einsum, grid)
             if grid.fabric is None:
                 return []
     except TilewrightError:

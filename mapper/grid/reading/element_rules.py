@@ -5,14 +5,14 @@ from __future__ import annotations
 from itertools import product
 
 from tilewright.mapper.grid.grid import Grid
-from tilewright.mapper.grid.number_types import number_types
+from tilewright.mapper.grid.number_types import in_elements, number_types
 from tilewright.mapper.grid.space_time import HeldTensor, SpaceTime
 from tilewright.mapper.workload.einsum import Affine, Einsum
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.mapper.workload.notation import affine_text
 
 
-def check_einsum(einsum: Einsum) -> None:
+def check_einsum(einsum: Einsum, grid: Grid) -> None:
     """Raise InfeasibleMapping for an Einsum that elements do not compute, whatever its mapping."""
     if len(einsum.outputs) != 1 or not einsum.inputs:
         raise refusal(f"{einsum.name} has not exactly one output and an input", "one output")
@@ -21,7 +21,7 @@ def check_einsum(einsum: Einsum) -> None:
     for rank, form in einsum.outputs[0].projection:
         if sum(einsum.bounds[name] > 1 for name, _ in form.terms) > 1:
             raise _overlaps(einsum, rank, form)
-    number_types(einsum)
+    number_types(in_elements(einsum, grid))
 
 
 def _overlaps(einsum: Einsum, rank: str, form: Affine) -> InfeasibleMapping:
@@ -63,11 +63,23 @@ def check_residence(tensor: HeldTensor, grid: Grid, staying: frozenset[str]) -> 
 
 def check_space_time(read: SpaceTime) -> None:
     """Raise InfeasibleMapping, with what to write instead, for a mapping that breaks a rule."""
+    _check_narrowed(read)
     _check_sums(read)
     _check_scalar(read)
     _check_buffers(read)
     _check_shifts(read)
     _check_reuse(read)
+
+
+def _check_narrowed(read: SpaceTime) -> None:
+    """Raise InfeasibleMapping for an output of f32 sums that is f16, but stays in the elements."""
+    name, memory = read.output.name, read.grid.memory.name
+    if read.narrows and read.output.resident:
+        raise refusal(
+            f"{name} stays in {memory} with its sums of {read.dtype}, but is {read.result_dtype}",
+            f"{name} in {read.grid.host.name}, on the way to which its values become "
+            f"{read.result_dtype}, or no bits_per_value of {name} in {memory}",
+        )
 
 
 def _check_sums(read: SpaceTime) -> None:

@@ -13,6 +13,7 @@ from math import prod
 from tilewright.arch.errors import Where
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.mapper.grid.grid import Grid, grid_of
+from tilewright.mapper.grid.number_types import in_elements
 from tilewright.mapper.grid.padding import may_pad, padded
 from tilewright.mapper.grid.reading.element_rules import (
     check_einsum,
@@ -52,7 +53,7 @@ def space_time(
     of the elements compute a copy operation as they do its formula.
     """
     grid = grid_of(flat)
-    check_einsum(einsum)
+    check_einsum(einsum, grid)
     names = set(einsum.tensors)
     reading = _Reading(grid, einsum, staying & names, passed & names)
     for node, where in zip_longest(mapping.nodes, mapping.places):
@@ -80,7 +81,8 @@ class _Reading:
     def __init__(
         self, grid: Grid, einsum: Einsum, staying: frozenset[str], passed: frozenset[str]
     ) -> None:
-        self.grid, self.einsum, self.staying, self.passed = grid, einsum, staying, passed
+        self.grid, self.staying, self.passed = grid, staying, passed
+        self.workload_einsum, self.einsum = einsum, in_elements(einsum, grid)
         self.tile, self.bounds = dict(einsum.bounds), dict(einsum.bounds)
         self.split: set[str] = set()
         self.space: list[SpaceLoop] = []
@@ -236,7 +238,7 @@ class _Reading:
         return SpaceTime(
             flat=flat,
             grid=self.grid,
-            workload_einsum=self.einsum,
+            workload_einsum=self.workload_einsum,
             einsum=padded(self.einsum, self.bounds),
             mapping=mapping,
             space=tuple(self.space),

@@ -16,7 +16,8 @@ from typing import Final
 import numpy as np
 
 from tilewright.arch.errors import TilewrightError
-from tilewright.mapper.grid.number_types import number_types
+from tilewright.mapper.grid.grid import Grid
+from tilewright.mapper.grid.number_types import NumberTypes, dtype_of, in_elements, number_types
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.formulas.expression import expression, joins_by_max
 from tilewright.mapper.workload.formulas.reference import einsum_values, joined_values, read_values
@@ -48,13 +49,26 @@ class EinsumData:
 
     `einsum`: the Einsum; `given`: whole input tensors by name, the others are random; `seed`: of
     the random ones. `errors`: by given input, how far its values in the machine may be from these,
-    in its shape; none if it is missing.
+    in its shape; none if it is missing. `grid`: what computes it, whose elements may have f32 for
+    the sums of an output of f16; None if they have the widths of the Einsum.
     """
 
     einsum: Einsum
     given: Mapping[str, AnyArray] = field(default_factory=dict)
     seed: int = 0
     errors: Mapping[str, Floats] = field(default_factory=dict)
+    grid: Grid | None = None
+
+    @cached_property
+    def numbers(self) -> NumberTypes:
+        """The number types in the elements."""
+        grid = self.grid
+        return number_types(self.einsum if grid is None else in_elements(self.einsum, grid))
+
+    @property
+    def dtype(self) -> str:
+        """The number type of the output where it leaves the elements."""
+        return dtype_of(self.einsum.outputs[0], self.einsum)
 
     @cached_property
     def operands(self) -> Mapping[str, AnyArray]:
@@ -75,9 +89,10 @@ class EinsumData:
         numpy computes floats in float64; integers without any error, in the type in which the
         elements compute.
         """
-        numbers = number_types(self.einsum)
+        numbers = self.numbers
         if not numbers.is_integer:
-            return _bounded(self.einsum, self.operands, numbers.output, self.errors)
+            result = _bounded(self.einsum, self.operands, numbers, self.errors)
+            return result if numbers.output == self.dtype else _rounded(result, self.dtype)
         wide = {n: v.astype(NUMPY[numbers.computed]) for n, v in self.operands.items()}
         exact = np.asarray(einsum_values(self.einsum, wide)).astype(NUMPY[numbers.output])
         exact = exact.astype(np.float64)
@@ -107,7 +122,7 @@ class EinsumData:
         exact, allowed = self._result.value, self._result.error(additions)
         equal = (output == exact) | (np.isnan(output) & np.isnan(exact))
         with np.errstate(invalid="ignore", divide="ignore"):
-            largest = LARGEST.get(number_types(self.einsum).output, inf)
+            largest = LARGEST.get(self.dtype, inf)
             is_beyond = np.abs(exact) + allowed > largest
             equal |= is_beyond & (output == np.copysign(np.inf, exact))
             share = np.where(equal, 0.0, np.abs(output - exact) / allowed)
@@ -120,7 +135,7 @@ class EinsumData:
                     f"operands: numpy gives nan there, the machine {output[place]}",
                     instead="operands of which its logarithms and roots exist",
                 )
-            dtype = number_types(self.einsum).output
+            dtype = self.dtype
             if not np.isfinite(output[place]) and allowed[place] / ROUNDOFF[dtype] > largest:
                 raise TilewrightError(
                     f"sums of {self.einsum.name} go beyond {largest:g}, the largest {dtype}, for "
@@ -158,14 +173,14 @@ class _Rounded:
 def _bounded(
     einsum: Einsum,
     operands: Mapping[str, AnyArray],
-    dtype: str,
+    numbers: NumberTypes,
     errors: Mapping[str, Floats],
 ) -> _EinsumResult:
     """Return the exact output of an Einsum and, value by value, how far rounding may move it.
 
-    dtype: number type in which an element computes. errors: of operands, where they have any.
+    numbers: number types in the elements. errors: of operands, where they have any.
     """
-    unit, tiny = ROUNDOFF[dtype], SMALLEST[dtype]
+    unit, tiny = ROUNDOFF[numbers.output], SMALLEST[numbers.output]
     if _is_sum_of_products(einsum):
         exact, scale = product_and_scale(einsum, operands)
         before: Floats | float = 0.0
@@ -186,7 +201,7 @@ def _bounded(
         point = _evaluated(expression(einsum), read, unit)
     exact = joined_values(einsum, point.value)
     if joins_by_max(einsum):
-        rounded = unit * np.abs(exact) if number_types(einsum).computed != dtype else 0.0
+        rounded = unit * np.abs(exact) if numbers.computed != numbers.output else 0.0
         largest = SLACK * (np.abs(joined_values(einsum, point.error)) + rounded) + tiny
         return _EinsumResult(exact, lambda _: largest)
     scale = joined_values(einsum, np.abs(point.value) + point.error, by_sum=True)
@@ -197,6 +212,14 @@ def _bounded(
         return SLACK * (summed + _growth(steps, unit) * scale) + (steps + 4) * tiny
 
     return _EinsumResult(exact, sum_error)
+
+
+def _rounded(result: _EinsumResult, dtype: str) -> _EinsumResult:
+    """Return a result with the error of rounding it once more, to a number type."""
+    once = ROUNDOFF[dtype] * np.abs(result.value) + SMALLEST[dtype]
+    return _EinsumResult(
+        result.value, lambda additions: once + (1 + ROUNDOFF[dtype]) * result.error(additions)
+    )
 
 
 def _steps(einsum: Einsum, additions: int | None, unit: float) -> int:

@@ -12,7 +12,11 @@ from tilewright.mapper.grid.space_time import SpaceTime
 from tilewright.mapper.workload.formulas.expression import joins_by_max
 from tilewright.simulator.build.task_builder import TaskBuilder
 from tilewright.simulator.isa.dsd import Ref
-from tilewright.simulator.lowering.number_operations import move_of, operation_on
+from tilewright.simulator.lowering.number_operations import (
+    conversion_of,
+    move_of,
+    operation_on,
+)
 from tilewright.simulator.lowering.sum_roles import SHARE, Role
 from tilewright.simulator.profiles.profile import Profile
 
@@ -23,11 +27,15 @@ class SumOperation:
 
     `dest`: descriptor that it writes; `sources`: those that it reads: one is moved, two are added.
     `shares`: whether it sends or receives a finished tile that all elements of a group get.
+    `leaves`: whether it sends a finished tile of the element to the border; `passes`: whether those
+    of other elements.
     """
 
     dest: str
     sources: tuple[str, ...]
     shares: bool = False
+    leaves: bool = False
+    passes: bool = False
 
     def label(self, output: str) -> str:
         """Return the label of timelines and counts, such as `add Z`, `send Z` or `share Z`.
@@ -64,10 +72,11 @@ def _additions(output: str, role: Role) -> tuple[SumOperation, ...]:
     through = [
         SumOperation(tile, (tile, source)) for source in received[: len(received) - len(last)]
     ]
-    sent = SumOperation(onward, (tile, *last))
+    sent = SumOperation(onward, (tile, *last), leaves=role.sends_result)
     if role.passes is None:
         return (*through, sent)
-    return (*through, sent, SumOperation(f"{output}_pass", (f"{role.passes}_in",)))
+    passed = SumOperation(f"{output}_pass", (f"{role.passes}_in",), passes=True)
+    return (*through, sent, passed)
 
 
 def joining_operation(read: SpaceTime) -> str | None:
@@ -76,6 +85,18 @@ def joining_operation(read: SpaceTime) -> str | None:
     Example: fadds for sums of f32.
     """
     return operation_on("fmax" if joins_by_max(read.einsum) else "fadd", read.dtype)
+
+
+def machine_operation(read: SpaceTime, step: SumOperation) -> str | None:
+    """Return the name of the machine's operation for one on partial sums; None if it is a map.
+
+    A finished tile that leaves gets the number type that the output has outside.
+    """
+    if len(step.sources) == 2:
+        return joining_operation(read)
+    if step.passes:
+        return move_of(read.result_dtype)
+    return conversion_of(read.dtype, read.result_dtype if step.leaves else read.dtype)
 
 
 def sends_beside_work(read: SpaceTime) -> bool:
@@ -103,6 +124,17 @@ def append_sum(
         joining = "max" if joins_by_max(read.einsum) else "add"
         with task.map(("held", held), ("came", came), output=("joined", dest), label=label):
             task.compute("joined", joining, "held", "came", dtype=read.dtype)
+
+
+def append_step(
+    task: TaskBuilder, read: SpaceTime, step: SumOperation, dest: Ref, sources: tuple[Ref, ...]
+) -> None:
+    """Append a step of a role; `dest`, `sources`: its descriptors with their offsets."""
+    name, label = machine_operation(read, step), step.label(read.output.name)
+    if name is None:
+        append_sum(task, read, dest, sources, label)
+    else:
+        task.op(name, dest, *sources, label=label)
 
 
 def joining_cycles(read: SpaceTime, words: int, profile: Profile) -> int | None:

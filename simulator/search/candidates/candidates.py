@@ -12,12 +12,20 @@ from typing import Final, NamedTuple
 
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.arch.memo import ValueCache
+from tilewright.mapper.grid.grid import Grid
 from tilewright.mapper.grid.grid_mapspace import GridChoice, GridFamily, GridMapspace
 from tilewright.mapper.grid.predicted_counts import predict
+from tilewright.mapper.grid.reading.element_rules import check_einsum
 from tilewright.mapper.grid.reading.mapping_reading import space_time
 from tilewright.mapper.grid.space_time import SpaceTime
 from tilewright.mapper.searches.budget import UNLIMITED, Budget
-from tilewright.mapper.workload.errors import InfeasibleMapping, Refusal, RefusalKind
+from tilewright.mapper.workload.einsum import Einsum
+from tilewright.mapper.workload.errors import (
+    InfeasibleMapping,
+    NoFeasibleMapping,
+    Refusal,
+    RefusalKind,
+)
 from tilewright.simulator.execution.action_counts import (
     predicted_energy,
     run_energies,
@@ -88,6 +96,14 @@ class _PastRuns:
     visits: int = 0
 
 
+def check_computed(einsum: Einsum, grid: Grid) -> None:
+    """Raise NoFeasibleMapping for an Einsum that the elements of a grid do not compute."""
+    try:
+        check_einsum(einsum, grid)
+    except InfeasibleMapping as error:
+        raise NoFeasibleMapping(error.what, value=error.value, instead=error.instead) from None
+
+
 @dataclass(frozen=True, slots=True)
 class Candidates:
     """All mappings of one Einsum that a search looks at, in families with their bounds.
@@ -136,7 +152,8 @@ class Candidates:
         """Return the candidates of a mapspace, each family with its bound (`bounded`).
 
         kept: what other Einsums have left in the elements. Raises InfeasibleMapping if the
-        constraints name no rank variable, or no shares obey them.
+        constraints name no rank variable, or no shares obey them, NoFeasibleMapping for an Einsum
+        that elements do not compute.
         """
         return Candidates.unbounded(objective, settings, flat, space, kept).bounded()
 
@@ -149,11 +166,12 @@ class Candidates:
         kept: LeftTensors = NOTHING_KEPT,
     ) -> Candidates:
         """Return the candidates of a mapspace without any families; arguments as of `of`."""
+        check_computed(space.einsum, space.grid)
         profile = settings.profile(space.grid)
         space = replace(space, costs=line_costs(profile))
         quick = QuickBound(space, flat, profile)
         known = KnownCycles(CyclesQuestion(flat, space, kept, profile), settings.known)
-        data = EinsumData(space.einsum, seed=settings.seed)
+        data = EinsumData(space.einsum, seed=settings.seed, grid=space.grid)
         return Candidates(
             objective, settings, flat, space, kept, data, quick, (), Counter(), known
         )  # fmt: skip

@@ -3,6 +3,7 @@
 import pytest
 from grid_mappings import END, HOST, TILES, WHOLE, WORK, einsum_on_grid, read
 
+from tilewright.mapper.grid.grid import grid_of
 from tilewright.mapper.grid.reading.element_rules import check_einsum
 from tilewright.mapper.mapping.mapping import Node, Spatial, Storage, Temporal
 from tilewright.mapper.workload.errors import InfeasibleMapping
@@ -47,17 +48,18 @@ def test_other_widths_are_refused() -> None:
     ],
 )
 def test_an_output_whose_tiles_overlap_is_refused(output: str, instead: str) -> None:
-    einsum = einsum_on_grid(f"{output} = A[m] * B[n]", {"M": 4, "N": 3}, (2, 2))[1]
+    flat, einsum = einsum_on_grid(f"{output} = A[m] * B[n]", {"M": 4, "N": 3}, (2, 2))
     with pytest.raises(InfeasibleMapping, match="its tiles overlap") as raised:
-        check_einsum(einsum)
+        check_einsum(einsum, grid_of(flat))
     assert instead in str(raised.value.instead)
 
 
 def test_a_variable_of_one_value_beside_another_one_is_no_sum() -> None:
-    check_einsum(einsum_on_grid("Z[P: m + n] = A[m] * B[n]", {"M": 4, "N": 1}, (2, 2))[1])
+    flat, einsum = einsum_on_grid("Z[P: m + n] = A[m] * B[n]", {"M": 4, "N": 1}, (2, 2))
+    check_einsum(einsum, grid_of(flat))
 
 
 def test_an_einsum_without_rank_variables_is_refused() -> None:
-    einsum = einsum_on_grid("Z[] = A[] * B[]", {}, (2, 2))[1]
+    flat, einsum = einsum_on_grid("Z[] = A[] * B[]", {}, (2, 2))
     with pytest.raises(InfeasibleMapping, match="no rank variable"):
-        check_einsum(einsum)
+        check_einsum(einsum, grid_of(flat))

@@ -44,7 +44,7 @@ def test_the_last_sum_that_comes_is_sent_on_at_once() -> None:
     assert sum_operations("Z", role) == (
         SumOperation("Z_tile", ("Z_tile", "a_in")),
         SumOperation("Z_out", ("Z_tile", "b_in")),
-        SumOperation("Z_pass", ("d_in",)),
+        SumOperation("Z_pass", ("d_in",), passes=True),
     )
 
 
