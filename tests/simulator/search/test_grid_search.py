@@ -5,7 +5,7 @@ from math import inf
 
 import pytest
 from explore import at_night
-from grid_mappings import HARDWARE, einsum_workload, grid_arch
+from grid_mappings import HARDWARE, einsum_workload, grid_arch, typed_workload
 
 from tilewright.arch.files.source import load_document
 from tilewright.arch.spec.load import load_arch
@@ -105,3 +105,12 @@ def test_tiles_go_round_rings_where_that_is_best() -> None:
         ("B", "Y"),
     }
     assert not any("Host/A" in key or "Host/B" in key for key in found.execution.counts)
+
+
+def test_a_missing_instruction_is_not_blamed_on_constraints() -> None:
+    workload = typed_workload("exponential", "i32", "i32")
+    flat = grid_path(load_arch(HARDWARE), workload, workload.einsums[0])
+    with pytest.raises(NoFeasibleMapping, match="no instructions for exp of i32") as error:
+        GridSearch().run(flat, workload.einsums[0])
+    assert "another number type" in str(error.value)
+    assert "constraints" not in str(error.value)
