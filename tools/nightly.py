@@ -100,6 +100,7 @@ PARTS: list[Part] = [
             "agreement/test_grid_values.py",
             "agreement/test_integer_sums.py",
             "agreement/test_long_tiles.py",
+            "agreement/test_narrowed_sums.py",
             "agreement/test_nested_loops.py",
             "agreement/test_paired_values.py",
             "agreement/test_pipelines.py",
