@@ -18,7 +18,7 @@ from tilewright.mapper.searches.exact.kernels import ENERGY, LATENCY, Floats
 from tilewright.mapper.searches.exact.label_metrics import Goal
 from tilewright.mapper.searches.exact.metric_terms import refuse_unsupported
 from tilewright.mapper.searches.objective.targets import SweepTarget, TracedMapping
-from tilewright.mapper.searches.program.program import TemplateProgram
+from tilewright.mapper.searches.program.program_steps import TemplateProgram
 from tilewright.mapper.searches.uneven.uneven_search import BEAM, UnevenRun
 
 TIE = 1e-12

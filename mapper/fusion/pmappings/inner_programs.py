@@ -33,23 +33,25 @@ from tilewright.mapper.searches.program.deferred_costs import (
     deferred_costs,
 )
 from tilewright.mapper.searches.program.edge_traffic import EdgeCharge, edge_charges
-from tilewright.mapper.searches.program.holder_order import below_deeper_lanes
 from tilewright.mapper.searches.program.network_hops import network_charge_sites
 from tilewright.mapper.searches.program.open_network_hops import (
     charge_sites_at_fixed_lanes,
     open_network_charge_sites,
 )
+from tilewright.mapper.searches.program.out_of_order import below_deeper_lanes
 from tilewright.mapper.searches.program.program import (
     CostsBySlot,
-    LoopStep,
     OpenCosts,
+    still_open,
+    with_fixed_lanes,
+)
+from tilewright.mapper.searches.program.program_steps import (
+    LoopStep,
     ProgramStep,
     ReserveStep,
     SingleLoopStep,
     SpatialStep,
     TemplateProgram,
-    still_open,
-    with_fixed_lanes,
 )
 from tilewright.mapper.templates.problem import Problem
 from tilewright.mapper.templates.required_tile_shape import required_tile_shape

@@ -26,7 +26,7 @@ from tilewright.mapper.searches.exact.remaining.remaining_latency import (
     remaining_at_arrival,
 )
 from tilewright.mapper.searches.program.charge_sites import CostTerm
-from tilewright.mapper.searches.program.program import ProgramStep, TemplateProgram
+from tilewright.mapper.searches.program.program_steps import ProgramStep, TemplateProgram
 from tilewright.mapper.searches.program.program_tree import (
     ROOT,
     NodeBounds,

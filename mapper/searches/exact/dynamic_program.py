@@ -22,7 +22,7 @@ from tilewright.mapper.searches.exact.label_metrics import KINDS, Objective, obj
 from tilewright.mapper.searches.exact.label_tables import LabelEngine, LabelTable
 from tilewright.mapper.searches.exact.remaining.remaining_cost import StepBounds
 from tilewright.mapper.searches.program.compiled_mapspace import CompiledMapspace
-from tilewright.mapper.searches.program.program import TemplateProgram
+from tilewright.mapper.searches.program.program_steps import TemplateProgram
 from tilewright.mapper.searches.program.program_tree import ProgramNode
 
 DEEPENING = (1e-9, 0.002, 0.02, 0.1, 0.3, 1.0, inf)  # limits above the lower bound, relative

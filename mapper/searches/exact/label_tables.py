@@ -48,7 +48,7 @@ from tilewright.mapper.searches.exact.remaining.remaining_latency import (
     least_latencies,
 )
 from tilewright.mapper.searches.program.charge_sites import CostTerm
-from tilewright.mapper.searches.program.program import (
+from tilewright.mapper.searches.program.program_steps import (
     ChargeStep,
     LoopStep,
     PaymentStep,

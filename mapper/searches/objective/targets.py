@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tilewright.mapper.fronts.pareto_points import covered, undominated
 from tilewright.mapper.mapspace.assemble import Tile
 from tilewright.mapper.searches.exact.kernels import Floats
-from tilewright.mapper.searches.program.program import TemplateProgram
+from tilewright.mapper.searches.program.program_steps import TemplateProgram
 
 MAX_CORNERS = 64
 _BEYOND = 1 + 1e-9  # times a size: what does not fit into it, far beyond the noise of rounding

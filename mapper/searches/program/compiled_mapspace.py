@@ -13,12 +13,8 @@ from tilewright.mapper.searches.exact.label_metrics import LabelMetrics
 from tilewright.mapper.searches.exact.label_tables import LabelEngine, LabelTable, compute_energy
 from tilewright.mapper.searches.exact.metric_terms import leaks_of, seconds_of_first_moves
 from tilewright.mapper.searches.exact.remaining.energies_at_prices import EnergiesAtPrices
-from tilewright.mapper.searches.program.program import (
-    ProgramStep,
-    TemplateCompiler,
-    TemplateProgram,
-    most_deferred,
-)
+from tilewright.mapper.searches.program.program import TemplateCompiler, most_deferred
+from tilewright.mapper.searches.program.program_steps import ProgramStep, TemplateProgram
 from tilewright.mapper.searches.program.program_tree import (
     BoundedTree,
     bounded_tree,

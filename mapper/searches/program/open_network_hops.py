@@ -23,7 +23,6 @@ from tilewright.mapper.searches.program.charge_sites import (
     CostTerm,
 )
 from tilewright.mapper.searches.program.edge_traffic import whole_kind
-from tilewright.mapper.searches.program.holder_order import below_deeper_lanes
 from tilewright.mapper.searches.program.network_hops import (
     ChargedLeg,
     HopPrice,
@@ -35,6 +34,7 @@ from tilewright.mapper.searches.program.network_hops import (
     network_legs,
     spatial_loops_at,
 )
+from tilewright.mapper.searches.program.out_of_order import below_deeper_lanes
 from tilewright.mapper.templates.placement import Template
 from tilewright.mapper.templates.problem import Problem
 from tilewright.mapper.templates.slots import Slot

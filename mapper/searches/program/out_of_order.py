@@ -9,6 +9,9 @@ known (deferred_costs.py).
 
 Example: 4 lanes over n and 2 over k above a holder of A[m, k]. Its tile is 2 times larger, and it
 is visited 4 times less often.
+
+Where the conventions do not let loops sink, a holder sees exactly the lanes of its own level and of
+the levels above it; the dynamic program models no other order, and `check_order` refuses it.
 """
 
 from __future__ import annotations
@@ -18,9 +21,10 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from tilewright.mapper.templates.problem import Problem
-from tilewright.mapper.templates.slots import Reservation, Slot
+from tilewright.mapper.templates.slots import Fill, Reservation, Slot
 from tilewright.mapper.templates.spatial_choices import Lanes, SpatialLoops
 from tilewright.mapper.workload.einsum import TensorAccess
+from tilewright.mapper.workload.errors import UnsupportedFeature
 
 Factors = tuple[tuple[int, tuple[float, ...]], ...]  # slot of a dimension, factor per choice
 
@@ -162,3 +166,35 @@ def _can_overflow(problem: Problem, slots: Sequence[Slot], slot: Reservation) ->
         s for s in slots if isinstance(s, Reservation) and s.component == slot.component
     ]
     return problem.can_overflow(tuple(reservations))
+
+
+def check_order(problem: Problem, slots: Sequence[Slot]) -> None:
+    """Raise UnsupportedFeature if a holder stands below lanes of a deeper component.
+
+    Lanes are instances of a fanout. For conventions under which the dynamic program models no such
+    order.
+    """
+    misplaced = below_deeper_lanes(problem, slots)
+    if misplaced is not None:
+        slot, level = misplaced
+        raise UnsupportedFeature(
+            f"{slot.tensor} in {slot.component} stands below lanes of"
+            f" {problem.components[level].name}, a lower level",
+            instead="set force_memory_hierarchy_order: true on one of the two memories,"
+            " or use the exhaustive search",
+        )
+
+
+def below_deeper_lanes(problem: Problem, slots: Sequence[Slot]) -> tuple[Fill, int] | None:
+    """Return the first holder below lanes of a deeper component, and the latter's level.
+
+    None if there is none. The level is the deepest so far on the path, 0 for the outermost. A lane
+    is one instance along a dimension of a fanout.
+    """
+    deepest = -1
+    for slot in slots:
+        if isinstance(slot, SpatialLoops) and any(prod(choice) > 1 for choice in slot.choices):
+            deepest = max(deepest, problem.level(slot.component))
+        elif isinstance(slot, Fill) and problem.level(slot.component) < deepest:
+            return slot, deepest
+    return None

@@ -12,7 +12,7 @@ loops over m, reserve A's tile, charge A's traffic between memory and buffer, lo
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain, product
 from math import prod
 from typing import NamedTuple
@@ -23,7 +23,6 @@ from tilewright.mapper.searches.program.charge_sites import (
     ChargeLocator,
     ChargeSite,
     ChoiceAmount,
-    ChoiceFactors,
     CostTerm,
 )
 from tilewright.mapper.searches.program.deferred_costs import (
@@ -36,10 +35,20 @@ from tilewright.mapper.searches.program.deferred_costs import (
     deferred_reservations,
 )
 from tilewright.mapper.searches.program.edge_traffic import EdgeCharge, edge_charges
-from tilewright.mapper.searches.program.holder_order import check_order
 from tilewright.mapper.searches.program.network_hops import network_charge_sites, spatial_loops_at
 from tilewright.mapper.searches.program.open_network_hops import open_network_charge_sites
-from tilewright.mapper.searches.program.out_of_order import lanes_seen_below
+from tilewright.mapper.searches.program.out_of_order import check_order, lanes_seen_below
+from tilewright.mapper.searches.program.program_steps import (
+    ChargeStep,
+    FieldLimit,
+    LoopStep,
+    PaymentStep,
+    ProgramStep,
+    ReserveStep,
+    SingleLoopStep,
+    SpatialStep,
+    TemplateProgram,
+)
 from tilewright.mapper.templates.placement import Template
 from tilewright.mapper.templates.problem import Problem
 from tilewright.mapper.templates.required_tile_shape import required_tile_shape
@@ -49,119 +58,6 @@ from tilewright.mapper.templates.spatial_choices import SpatialLoops
 from tilewright.mapper.workload.errors import UnsupportedFeature
 
 MAX_VARIANTS = 20_000  # spatial choices of one template that are compiled one by one
-
-
-@dataclass(frozen=True, slots=True)
-class LoopStep:
-    """A step of the dynamic program over tile sizes: temporal loops over any of `variables`.
-
-    The program grows the tile from the Compute to the whole iteration space; this step multiplies
-    it by any factors of these variables and costs nothing itself.
-    """
-
-    variables: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class SingleLoopStep:
-    """A step of the dynamic program over tile sizes: a temporal loop over at most one variable.
-
-    `variables`: those it may be over. It stands where a window slides over one variable before its
-    tile is reserved.
-    """
-
-    variables: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class SpatialStep:
-    """A step of the dynamic program: the spatial loops of one dimension, by choice of lanes.
-
-    `loops`: the dimension and its choices. Choice i first charges the costs `charges[i]` for the
-    tile below, unless `charges` is empty. Then it multiplies column `factors[n][0]` of a label (a
-    partial mapping's tuple of costs) by `factors[n][1][i]`, and adds `added[n].values[i]` to column
-    `added[n].field`. A lane is one instance along a dimension of a fanout.
-    """
-
-    loops: SpatialLoops
-    added: tuple[ChoiceAmount, ...]
-    factors: ChoiceFactors = ()
-    charges: tuple[tuple[CostTerm, ...], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ChargeStep:
-    """A step of the dynamic program: add costs that depend on the tile alone to all labels.
-
-    A label is the tuple of costs of a partial mapping. `terms`: the costs; `required`: tile_shape
-    conditions of the architecture file that the tile must meet here, else the label goes.
-    """
-
-    terms: tuple[CostTerm, ...]
-    required: tuple[Comparison, ...] = ()
-
-
-class FieldLimit(NamedTuple):
-    """The capacity of a memory whose bits in use a column of the labels holds.
-
-    `field`: the column; `capacity`: bits; `is_last`: nothing above adds to it, so it is emptied. A
-    label is the tuple of costs of a partial mapping.
-    """
-
-    field: int
-    capacity: float
-    is_last: bool
-
-
-@dataclass(frozen=True, slots=True)
-class PaymentStep:
-    """A step of the dynamic program: pay costs that labels carried until lanes were known.
-
-    `moves`: pairs of columns of a label (a partial mapping's tuple of costs): the first is added
-    to the second and emptied. `refunds`: negative costs among them, for lower bounds, by the
-    column that gets them. `limits`: capacities of second columns that hold bits. A lane is one
-    instance along a dimension of a fanout.
-    """
-
-    moves: tuple[tuple[int, int], ...]
-    refunds: tuple[CostTerm, ...] = ()
-    limits: tuple[FieldLimit, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ReserveStep:
-    """A step of the dynamic program: a memory needs capacity for a tile.
-
-    `reservation`: tensor, memory and lanes. `is_shared`: the template has other reservations in
-    the memory, so the bits are summed in a column of the labels; else each tile is checked alone.
-    `is_last`: no reservation in that memory stands above. A template is a mapping without its
-    loops; a label is the tuple of costs of a partial mapping; a lane is one instance along a
-    dimension of a fanout.
-    """
-
-    reservation: Reservation
-    is_shared: bool
-    is_last: bool
-
-
-ProgramStep = LoopStep | SingleLoopStep | SpatialStep | ChargeStep | PaymentStep | ReserveStep
-
-
-@dataclass(frozen=True, slots=True)
-class TemplateProgram:
-    """The steps of the dynamic program for one template, innermost first.
-
-    `template`: the mapping without loops; `slot_sequence`: its slots, outermost first. `steps`:
-    grow the tile, charge costs or reserve capacity. `slots[i]`: number of the slot that step i
-    stands for; None for costs. `deferred_slots`: slots of reservations whose bits are added when
-    the lanes above them are known. A lane is one instance along a dimension of a fanout.
-    """
-
-    template: Template
-    slot_sequence: tuple[Slot, ...]
-    steps: tuple[ProgramStep, ...]
-    slots: tuple[int | None, ...]
-    deferred_slots: frozenset[int] = frozenset()
 
 
 class OpenCosts(NamedTuple):

@@ -23,7 +23,7 @@ from tilewright.mapper.searches.exact.remaining.remaining_cost import (
     least_remaining,
 )
 from tilewright.mapper.searches.exact.remaining.remaining_latency import least_latencies
-from tilewright.mapper.searches.program.program import ProgramStep, TemplateProgram
+from tilewright.mapper.searches.program.program_steps import ProgramStep, TemplateProgram
 
 ROOT = -1  # in place of the number of a step
 

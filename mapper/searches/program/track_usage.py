@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tilewright.mapper.searches.program.program import ProgramStep, ReserveStep, TemplateProgram
+from tilewright.mapper.searches.program.program_steps import (
+    ProgramStep,
+    ReserveStep,
+    TemplateProgram,
+)
 from tilewright.mapper.templates.slots import Reservation
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from tilewright.arch.components.components import Memory
 from tilewright.mapper.searches.exact.label_fields import LabelFields
 from tilewright.mapper.searches.program.charge_sites import ChoiceAmount, CostTerm
-from tilewright.mapper.searches.program.program import (
+from tilewright.mapper.searches.program.program_steps import (
     ChargeStep,
     FieldLimit,
     PaymentStep,

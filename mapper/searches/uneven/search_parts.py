@@ -13,7 +13,7 @@ from itertools import pairwise
 from math import prod
 from operator import truediv
 
-from tilewright.mapper.searches.program.holder_order import check_order
+from tilewright.mapper.searches.program.out_of_order import check_order
 from tilewright.mapper.templates.placement import Template
 from tilewright.mapper.templates.problem import Problem
 from tilewright.mapper.templates.slot_sequence import slot_sequence

@@ -13,7 +13,7 @@ import numpy as np
 
 from tilewright.mapper.searches.exact import kernels
 from tilewright.mapper.searches.exact.remaining.remaining_cost import least_of
-from tilewright.mapper.searches.program.program import (
+from tilewright.mapper.searches.program.program_steps import (
     ChargeStep,
     LoopStep,
     PaymentStep,

@@ -11,7 +11,7 @@ import pytest
 from tilewright.mapper.searches.objective.formula import formula_of
 from tilewright.mapper.searches.objective.least_formula import FormulaTarget
 from tilewright.mapper.searches.objective.targets import TracedMapping
-from tilewright.mapper.searches.program.program import TemplateProgram
+from tilewright.mapper.searches.program.program_steps import TemplateProgram
 
 NO_PROGRAM = cast(TemplateProgram, None)
 FORMULAS = ("energy * latency", "energy + latency ** 2", "max(energy, 3 * latency)",

@@ -10,7 +10,7 @@ import pytest
 
 from tilewright.mapper.searches.exact.kernels import Floats
 from tilewright.mapper.searches.objective.targets import MAX_CORNERS, FrontTarget, TracedMapping
-from tilewright.mapper.searches.program.program import TemplateProgram
+from tilewright.mapper.searches.program.program_steps import TemplateProgram
 
 NO_PROGRAM = cast(TemplateProgram, None)
 
