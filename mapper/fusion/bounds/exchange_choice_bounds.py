@@ -1,4 +1,4 @@
-"""Bound what each Einsum costs with each choice of tensors on chip, and what all others then cost.
+"""Raise lower bounds of what each Einsum costs with each choice of tensors on chip, by searches.
 
 The bounds start at what computing and moving each tensor once costs. They are raised from there.
 Each goes up to the least that the Einsum can cost with that choice, or to where the choice cannot
@@ -7,11 +7,10 @@ matter: where it exceeds what the incumbent leaves when all other Einsums cost t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import inf
-from typing import NamedTuple
 
-from tilewright.mapper.fusion.boundary.exchanged_tensors import TensorPlace
+from tilewright.mapper.fusion.bounds.choice_bounds import ChoiceBounds, OtherCosts
 from tilewright.mapper.fusion.bounds.choice_search import (
     DEEPENING,
     METRICS,
@@ -21,19 +20,12 @@ from tilewright.mapper.fusion.bounds.choice_search import (
 )
 from tilewright.mapper.fusion.bounds.cost_limit import (
     NEVER,
-    CostLimit,
     EnergyLatency,
     with_metric,
 )
-from tilewright.mapper.fusion.bounds.nothing_passes import einsums_passed_by_nothing
-from tilewright.mapper.fusion.bounds.on_chip_relaxation import OnChipRelaxation, Places
 from tilewright.mapper.fusion.copies.copy_table import CopyTable
 from tilewright.mapper.fusion.fused_problem import FusedProblem
-from tilewright.mapper.fusion.groups.windows import WindowBounds
-from tilewright.mapper.fusion.join.compatibility_graph import JoinLimits
 from tilewright.mapper.fusion.pmappings.pmapping_builder import (
-    NOISE,
-    ChoiceName,
     OnChipChoice,
     TableBuilder,
 )
@@ -42,39 +34,14 @@ NEXT_RISES = 0.3  # of the most that a bound may rise: what is raised in the sam
 MARGIN = 0.002  # relative: of bounds that are raised together
 
 
-class _OtherCosts(NamedTuple):
-    """The least energy (joule) and latency (second) of all other Einsums, by choice of one Einsum.
+class EinsumBounds(ChoiceBounds):
+    """Raises lower bounds of what each Einsum costs with each choice of tensors on chip.
 
-    Keys: the choice of tensors on chip as bits.
-    """
-
-    energy: Mapping[int, float]
-    latency: Mapping[int, float]
-
-    def remaining_limit(self, mask: int, limit: EnergyLatency) -> EnergyLatency:
-        """Return what the Einsum may cost with a choice, when the workload may cost `limit`.
-
-        `mask`: the choice as bits. Joule and second; -inf if no choices of the others agree with
-        it.
-        """
-        energy, latency = self.energy[mask], self.latency[mask]
-        if inf in (energy, latency):
-            return -inf, -inf
-        return limit[0] - energy, limit[1] - latency
-
-
-class EinsumBounds:
-    """Lower bounds of what each Einsum costs with each choice of tensors on chip.
-
-    A choice is the set of an Einsum's exchanged tensors that stay on chip. Bounds of energy or, if
-    latency is the objective, of latency are raised by searching one Einsum at a time; users of one
-    tensor must agree about it, so that the bounds of several Einsums add up to one of the workload
-    (theory/fusion.md §6.3). `problem`: the workload and the objective; with a few placements only,
-    the numbers are what good mappings cost, and no bounds. `builder`: searches the pmappings of an
-    Einsum. `report`: called with lower bounds of energy and latency of the workload
-    (joule, second) when they may have risen. `estimate`: returns what some mapping with a choice
-    costs, in the metric of the objective, to search it up to there at once; inf: not known.
-    `metric`: that whose bounds are raised, 0 energy or 1 latency.
+    Bounds of energy or, if latency is the objective, of latency are raised by searching one Einsum
+    at a time. `problem`: as of ChoiceBounds. `builder`: searches the pmappings of an Einsum.
+    `report`: called with lower bounds of energy and latency of the workload (joule, second) when
+    they may have risen. `estimate`: returns what some mapping with a choice costs, in the metric of
+    the objective, to search it up to there at once; inf: not known.
     """
 
     def __init__(
@@ -86,9 +53,7 @@ class EinsumBounds:
     ) -> None:
         self._report = report
         self._search = ChoiceSearch(problem, builder, estimate)
-        self.metric = self._search.metric
-        self._copies = [e if isinstance(e, CopyTable) else None for e in problem.einsums]
-        self._bounds = [
+        bounds = [
             [
                 ChoiceBound(choice, bound)
                 for fused in (() if isinstance(entry, CopyTable) else entry)
@@ -97,156 +62,18 @@ class EinsumBounds:
             ]
             for entry in problem.einsums
         ]
-        allowed = [list(costs) for costs in self._costs(0)]
-        self._relaxation = OnChipRelaxation(problem.exchanged, allowed)
-        self._passed_by_nothing = einsums_passed_by_nothing(problem)
-        self.windows: WindowBounds | None = None
+        super().__init__(problem, bounds, self._search.metric)
 
-    @property
-    def least_costs(self) -> EnergyLatency:
-        """Lower bounds of the energy and of the latency of the workload.
+    def start_all(self, is_wanted: Callable[[OnChipChoice], bool] = lambda _: True) -> None:
+        """Raise the bounds of choices to where a search of each choice would start.
 
-        Joule and second, each by choices of its own (theory/fusion.md §6.3).
+        A choice is the set of an Einsum's exchanged tensors that stay on chip. `is_wanted`: tells
+        for which choices, by default for all. It takes the templates of each choice, but no search.
+        Raises OutOfBudget, and UnsupportedFeature for templates that cannot be modelled.
         """
-        least = [self._relaxation.least_cost(self._costs(metric)) for metric in METRICS]
-        if self.windows is not None:
-            least[self.metric] = self.windows.least_cost(self._costs(self.metric))
-        return least[0], least[1]
-
-    def cost_limits(
-        self, limit: EnergyLatency, slack: float = inf
-    ) -> list[dict[OnChipChoice, CostLimit]]:
-        """Return, per Einsum, what it may cost with each choice of tensors on chip.
-
-        `limit`: most energy in joule and latency in second of the workload. A choice may cost what
-        the limit leaves when all other Einsums cost their least with choices that agree; choices
-        whose bound is above that are left out (theory/fusion.md §6.2). Nor may it cost more than
-        `slack` above its bound, relative, in the metric whose bounds are raised (energy or
-        latency); less than inf loses mappings.
-        """
-        costs_of_others = [self._costs_of_others(metric) for metric in METRICS]
-        limits: list[dict[OnChipChoice, CostLimit]] = []
-        for number, bounds in enumerate(self._bounds):
-            energy, latency = (costs[number] for costs in costs_of_others)
-            enough = self._enough_unfused(number)
-            limits.append({})
-            for bound in bounds:
-                mask = bound.choice.mask
-                own_limit = _OtherCosts(energy, latency).remaining_limit(mask, limit)
-                if not mask:
-                    most = min(own_limit[self.metric], enough)
-                    own_limit = with_metric(own_limit, self.metric, most)
-                if bound.bound[0] <= own_limit[0] and bound.bound[1] <= own_limit[1]:
-                    if slack < inf:
-                        most = min(own_limit[self.metric], bound.bound[self.metric] * (1 + slack))
-                        own_limit = with_metric(own_limit, self.metric, most)
-                    limits[-1][bound.choice] = CostLimit(*own_limit)
-        return limits
-
-    def choice_bounds_within(self, limit: EnergyLatency) -> dict[ChoiceName, EnergyLatency]:
-        """Return the choices of tensors on chip that a mapping within a limit may make.
-
-        `limit`: joule and second of the workload. Keys are (name of the Einsum, number of its
-        compute, tensors on chip as bits, numbers of placements); values are lower bounds of energy
-        in joule and latency in second.
-        """
-        limits = self.cost_limits(limit)
-        pairs = [
-            (b, own_limits)
-            for bounds, own_limits in zip(self._bounds, limits, strict=True)
-            for b in bounds
-        ]
-        return {
-            bound.choice.name: bound.bound
-            for bound, own_limits in pairs
-            if bound.choice in own_limits
-        }
-
-    def join_limits(self, limit: EnergyLatency) -> JoinLimits:
-        """Return what limits the joining of Einsums to mappings within a limit.
-
-        `limit`: joule and second of the workload; a relative 1e-9 is added for rounding. The
-        remaining cost that goes with it is inf for a set of tensors on chip with which no choices
-        of the later Einsums agree.
-        """
-        energy, latency = (self._costs_of_later(metric) for metric in METRICS)
-
-        def remaining(number: int, on_chip: frozenset[TensorPlace]) -> EnergyLatency:
-            state = on_chip & self._relaxation.tracked
-            return energy[number].get(state, inf), latency[number].get(state, inf)
-
-        return JoinLimits((limit[0] * (1 + NOISE), limit[1] * (1 + NOISE)), remaining)
-
-    def _costs_of_others(self, metric: int) -> list[dict[int, float]]:
-        costs = self._costs(metric)
-        if self.windows is not None and metric == self.metric:
-            return self.windows.costs_of_others(costs)
-        return self._relaxation.costs_of_others(costs)
-
-    def _costs_of_later(self, metric: int) -> list[dict[Places, float]]:
-        costs = self._costs(metric)
-        if self.windows is not None and metric == self.metric:
-            return self.windows.costs_of_later(costs)
-        return self._relaxation.costs_of_later(costs)
-
-    def own_limits(self) -> list[dict[OnChipChoice, CostLimit]]:
-        """Return, per Einsum and choice of tensors on chip, its lower bound as its cost limit.
-
-        Under it an Einsum has only mappings that attain the bound, if one was found that does. Only
-        the metric whose bounds are raised (energy or latency) is limited; choices with an infinite
-        bound are left out.
-        """
-        metric = self.metric
-        return [
-            {
-                bound.choice: CostLimit(*with_metric(NEVER, metric, bound.bound[metric]))
-                for bound in bounds
-                if bound.bound[metric] < inf
-            }
-            for bounds in self._bounds
-        ]
-
-    def use_windows(self, ends: Sequence[int]) -> None:
-        """Bound windows of neighbouring Einsums, too; `ends`: the first Einsum behind each."""
-        self.windows = WindowBounds(self._relaxation, ends)
-
-    @property
-    def costs(self) -> list[dict[int, float]]:
-        """The bounds per Einsum and choice of tensors on chip, in the metric that is raised."""
-        return self._costs(self.metric)
-
-    def limits_below(
-        self, first: int, most: Sequence[Mapping[int, float]], searched: bool = False
-    ) -> list[dict[OnChipChoice, CostLimit]]:
-        """Return what the Einsums from `first` on may cost with choices that are not too costly.
-
-        `most`: per Einsum and choice of tensors on chip as bits, what it may cost, in joule, or
-        second if latency is the objective. `searched`: only choices that were searched before.
-        """
-        result: list[dict[OnChipChoice, CostLimit]] = []
-        for number, limits in enumerate(most, first):
-            enough = inf if searched else self._enough_unfused(number)
-            capped = {mask: cost if mask else min(cost, enough) for mask, cost in limits.items()}
-            result.append(
-                {
-                    bound.choice: self.limit_of_metric(capped[bound.choice.mask])
-                    for bound in self._bounds[number]
-                    if bound.bound[self.metric] <= capped.get(bound.choice.mask, -inf)
-                    and (bound.start is not None or not searched)
-                }
-            )
-        return result
-
-    def _enough_unfused(self, number: int) -> float:
-        """Return the most that an Einsum with nothing on chip need cost: its cheapest mapping.
-
-        Joule, or second if latency is the objective. inf if that cost is not known, or if a dearer
-        mapping may be needed because more than the cost decides.
-        """
-        least = self._least_of_siblings(number).get(0)
-        if least is None or number not in self._passed_by_nothing:
-            return inf
-        return least.bound[self.metric] if self.metric in least.raised else inf
+        for bound in (bound for bounds in self._bounds for bound in bounds):
+            if bound.start is None and is_wanted(bound.choice):
+                self._search.start(bound)
 
     def raise_below(self, first: int, most: Sequence[Mapping[int, float]], highest: float) -> bool:
         """Search each open choice of some Einsums once more, to a higher cost; tell if any was.
@@ -265,17 +92,6 @@ class EinsumBounds:
         for bound, limit in open_bounds:
             self._search.search_further(bound, with_metric(NEVER, metric, limit))
         return bool(open_bounds)
-
-    def start_all(self, is_wanted: Callable[[OnChipChoice], bool] = lambda _: True) -> None:
-        """Raise the bounds of choices to where a search of each choice would start.
-
-        A choice is the set of an Einsum's exchanged tensors that stay on chip. `is_wanted`: tells
-        for which choices, by default for all. It takes the templates of each choice, but no search.
-        Raises OutOfBudget, and UnsupportedFeature for templates that cannot be modelled.
-        """
-        for bound in (bound for bounds in self._bounds for bound in bounds):
-            if bound.start is None and is_wanted(bound.choice):
-                self._search.start(bound)
 
     def raise_bounds(
         self,
@@ -315,7 +131,7 @@ class EinsumBounds:
                 return
             sweeps = [self._relaxation.sweep(self._costs(index)) for index in METRICS]
             for number in range(len(self._bounds)):
-                other_costs = _OtherCosts(*(sweep.costs_of_others() for sweep in sweeps))
+                other_costs = OtherCosts(*(sweep.costs_of_others() for sweep in sweeps))
                 for bound in self._cheapest(number, other_costs, highest):
                     if self._search.rise(bound) >= least_rise:
                         limit = limit_of(self._least_with_others(number, other_costs))
@@ -325,21 +141,6 @@ class EinsumBounds:
                 for index, sweep in enumerate(sweeps):
                     sweep.advance(self._einsum_costs(number, index))
             self._report(self.least_costs)
-
-    def _most_rise(self, highest: float) -> float:
-        """Return the greatest guess of how much a bound may still rise; 0: none is left to raise.
-
-        Choices count that some mapping may have whose bounds sum up to at most `highest`.
-        """
-        sweeps = [self._relaxation.sweep(self._costs(index)) for index in METRICS]
-        most = 0.0
-        for number in range(len(self._bounds)):
-            other_costs = _OtherCosts(*(sweep.costs_of_others() for sweep in sweeps))
-            cheapest = self._cheapest(number, other_costs, highest)
-            most = max([most, *map(self._search.rise, cheapest)])
-            for index, sweep in enumerate(sweeps):
-                sweep.advance(self._einsum_costs(number, index))
-        return most
 
     def attain(self, is_wanted: Callable[[OnChipChoice], bool]) -> None:
         """Raise the bounds of some choices until a mapping of the Einsum attains each.
@@ -358,47 +159,6 @@ class EinsumBounds:
                     self._search.search_further(bound, NEVER)
             self._report(self.least_costs)
 
-    def attained_by(self, choice: OnChipChoice) -> float:
-        """Return the attained least cost of an equal Einsum with the choice's tensors on chip.
-
-        Equal Einsums pose the same problem under other names. In joule, or second if latency is the
-        objective; inf if no search attained it. Placements may be others than those of the choice.
-        """
-        fused, metric = choice.fused_einsum, self.metric
-        return min(
-            (
-                bound.bound[metric]
-                for bounds in self._bounds
-                for bound in bounds
-                if metric in bound.raised
-                and (bound.choice.fused_einsum.key_alone, bound.choice.mask)
-                == (fused.key_alone, choice.mask)
-            ),
-            default=inf,
-        )
-
-    def choices_of(self, number: int, mask: int) -> list[OnChipChoice]:
-        """Return the choices of an Einsum that keep just these of its tensors on chip.
-
-        `number`: of the Einsum. `mask`: the tensors, as bits. An empty list for a copy Einsum.
-        """
-        return [b.choice for b in self._bounds[number] if b.choice.mask == mask]
-
-    def limit_of_metric(self, cost: float) -> CostLimit:
-        """Return a limit of the metric whose bounds are raised, energy (joule) or latency (second).
-
-        The other metric is not limited.
-        """
-        return CostLimit(*with_metric(NEVER, self.metric, cost))
-
-    def known_least(self, number: int, mask: int) -> float:
-        """Return what an Einsum costs at least with some of its tensors on chip, without a search.
-
-        `number`: of the Einsum. `mask`: the tensors, as bits. In joule, or second if latency is the
-        objective; inf if that is impossible.
-        """
-        return self._einsum_costs(number, self.metric).get(mask, inf)
-
     def least_below(self, number: int, mask: int, limit: float) -> float:
         """Return the least that an Einsum costs with some of its tensors on chip.
 
@@ -413,7 +173,22 @@ class EinsumBounds:
             self._search.search_further(least, NEVER)
         return self.known_least(number, mask)
 
-    def _cheapest(self, number: int, other_costs: _OtherCosts, highest: float) -> list[ChoiceBound]:
+    def _most_rise(self, highest: float) -> float:
+        """Return the greatest guess of how much a bound may still rise; 0: none is left to raise.
+
+        Choices count that some mapping may have whose bounds sum up to at most `highest`.
+        """
+        sweeps = [self._relaxation.sweep(self._costs(index)) for index in METRICS]
+        most = 0.0
+        for number in range(len(self._bounds)):
+            other_costs = OtherCosts(*(sweep.costs_of_others() for sweep in sweeps))
+            cheapest = self._cheapest(number, other_costs, highest)
+            most = max([most, *map(self._search.rise, cheapest)])
+            for index, sweep in enumerate(sweeps):
+                sweep.advance(self._einsum_costs(number, index))
+        return most
+
+    def _cheapest(self, number: int, other_costs: OtherCosts, highest: float) -> list[ChoiceBound]:
         """Return an Einsum's choices to raise: not final, and in a mapping of at most `highest`.
 
         Of choices with the same tensors on chip only the cheapest. `other_costs`: least cost of all
@@ -426,18 +201,6 @@ class EinsumBounds:
             if self.metric not in bound.raised
             and bound.bound[self.metric] + costs[bound.choice.mask] <= highest
         ]
-
-    def _least_of_siblings(self, number: int) -> dict[int, ChoiceBound]:
-        """Return, for each set of an Einsum's tensors on chip, the choice with the lowest bound.
-
-        Choices with one set differ in their compute or their placements. Keys: the set as bits.
-        """
-        least: dict[int, ChoiceBound] = {}
-        for bound in self._bounds[number]:
-            known = least.setdefault(bound.choice.mask, bound)
-            if bound.bound[self.metric] < known.bound[self.metric]:
-                least[bound.choice.mask] = bound
-        return least
 
     def _raise_once(
         self,
@@ -453,13 +216,13 @@ class EinsumBounds:
         for number, bounds in enumerate(chosen):
             unfinished = [bound for bound in bounds if aim.metric not in bound.raised]
             if unfinished:
-                other_costs = _OtherCosts(*(sweep.costs_of_others() for sweep in sweeps))
+                other_costs = OtherCosts(*(sweep.costs_of_others() for sweep in sweeps))
                 limit = limit_of(self._least_with_others(number, other_costs))
                 self._raise_choices(unfinished, aim, other_costs, limit)
             for index, sweep in enumerate(sweeps):
                 sweep.advance(self._einsum_costs(number, index))
 
-    def _least_with_others(self, number: int, other_costs: _OtherCosts) -> EnergyLatency:
+    def _least_with_others(self, number: int, other_costs: OtherCosts) -> EnergyLatency:
         """Return lower bounds of the workload: an Einsum's bounds plus the cost of all others."""
         energy, latency = (
             min((costs[m] + cost for m, cost in self._einsum_costs(number, i).items()), default=inf)
@@ -471,7 +234,7 @@ class EinsumBounds:
         self,
         bounds: Sequence[ChoiceBound],
         aim: Aim,
-        other_costs: _OtherCosts,
+        other_costs: OtherCosts,
         limit: EnergyLatency,
     ) -> None:
         """Raise the bounds of some choices of one Einsum; `limit`: what the workload may cost.
@@ -482,23 +245,3 @@ class EinsumBounds:
             self._search.raise_choice(
                 bound, aim, other_costs.remaining_limit(bound.choice.mask, limit)
             )
-
-    def _costs(self, metric: int) -> list[dict[int, float]]:
-        """Return the bounds of one metric (0 energy, 1 latency): per Einsum, by choice as bits."""
-        return [self._einsum_costs(number, metric) for number in range(len(self._bounds))]
-
-    def _einsum_costs(self, number: int, metric: int) -> dict[int, float]:
-        """Return an Einsum's bounds of one metric (0 energy, 1 latency), by choice as bits."""
-        costs: dict[int, float] = {}
-        for mask, cost in self._choice_costs(number, metric):
-            costs[mask] = min(costs.get(mask, inf), cost)
-        return costs
-
-    def _choice_costs(self, number: int, metric: int) -> Iterator[tuple[int, float]]:
-        """Yield (tensors on chip as bits, bound) of an Einsum; one set may come several times."""
-        copy = self._copies[number]
-        if copy is None:
-            yield from ((b.choice.mask, b.bound[metric]) for b in self._bounds[number])
-            return
-        for group in copy.groups:
-            yield group.on_chip_mask, float(group.least_costs[:, metric].min())
