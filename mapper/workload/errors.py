@@ -54,7 +54,7 @@ class OverfilledMemory(InfeasibleMapping):
     kind = RefusalKind.MEMORY
 
 
-class BrokenRule(InfeasibleMapping):
+class ForbiddenMapping(InfeasibleMapping):
     """A mapping that breaks a rule of the architecture file (docs/files.md)."""
 
     kind = RefusalKind.RULE

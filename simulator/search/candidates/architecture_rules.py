@@ -15,7 +15,7 @@ from tilewright.mapper.evaluation.broken_rules import placement_broken
 from tilewright.mapper.grid.grid_mapspace import GridChoice, GridFamily, GridMapspace
 from tilewright.mapper.grid.reading.mapping_reading import space_time
 from tilewright.mapper.model.conventions import conventions_called
-from tilewright.mapper.workload.errors import BrokenRule
+from tilewright.mapper.workload.errors import ForbiddenMapping
 
 BoundOf = Callable[[GridFamily], float]
 
@@ -24,7 +24,7 @@ def bounds_under_rules(bound_of: BoundOf, flat: FlatArch, space: GridMapspace) -
     """Return a function that bounds families, and refuses those that break a rule.
 
     `bound_of`: of families that obey; `flat`: path of components to the compute. The function
-    raises BrokenRule with the rule. The scheme of a reduction breaks none.
+    raises ForbiddenMapping with the rule. The scheme of a reduction breaks none.
     """
     if not _has_rules(flat, space):
         return bound_of
@@ -33,7 +33,7 @@ def bounds_under_rules(bound_of: BoundOf, flat: FlatArch, space: GridMapspace) -
     def bound(family: GridFamily) -> float:
         mapping = space.mapping_of(GridChoice(family, "chain"))
         for sentence in placement_broken(space.einsum, flat, mapping, conventions):
-            raise BrokenRule(sentence)
+            raise ForbiddenMapping(sentence)
         space_time(flat, space.einsum, mapping, space.staying)
         return bound_of(family)
 

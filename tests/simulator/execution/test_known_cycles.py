@@ -19,7 +19,7 @@ from tilewright.mapper.searches.budget import Budget
 from tilewright.mapper.searches.shared.hit_counts import EINSUMS, SIMULATIONS
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import (
-    BrokenRule,
+    ForbiddenMapping,
     InfeasibleMapping,
     OverfilledMemory,
     Refusal,
@@ -195,7 +195,9 @@ def test_refusals_are_known_with_their_kinds(tmp_path: Path) -> None:
     flat, einsum = resident_gemv()
     space = GridMapspace(grid_of(flat), einsum)
     question = CyclesQuestion(flat, space, LeftTensors(), ExecutionSettings().profile(space.grid))
-    errors = cycle([OverfilledMemory("small"), BrokenRule("rule"), InfeasibleMapping("other")])
+    errors = cycle(
+        [OverfilledMemory("small"), ForbiddenMapping("rule"), InfeasibleMapping("other")]
+    )
 
     def refuse(family: GridFamily) -> float:
         raise next(errors)
