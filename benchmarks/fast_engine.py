@@ -31,8 +31,8 @@ from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.examples.gemv import gemv_like
 from tilewright.simulator.examples.known_costs import chain_reduce
+from tilewright.simulator.execution.drawn_operands import random_operands
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings
-from tilewright.simulator.execution.operands import random_operands
 from tilewright.simulator.fast.fast_machine import FastMachine
 from tilewright.simulator.fast.independent_parts import Division
 from tilewright.simulator.fast.partition_solve import scripts_of

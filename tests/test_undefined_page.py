@@ -6,7 +6,7 @@ from pathlib import Path
 
 import tilewright.dse.run.rundir
 import tilewright.dse.run.study_loop
-import tilewright.mapper.searches.objective.formula
+import tilewright.mapper.searches.objective.objective_formula
 import tilewright.simulator.isa.machine_errors  # noqa: F401 - the classes of errors
 from tilewright.arch.errors import CATEGORIES, TilewrightError
 

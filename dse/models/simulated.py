@@ -102,7 +102,7 @@ class SimulatedEvaluator:
         Raises a TilewrightError if a design has none; LoweringDefect if a program fails or computes
         something else than numpy.
         """
-        from tilewright.simulator.execution.operands import WrongResult
+        from tilewright.simulator.execution.drawn_operands import WrongResult
         from tilewright.simulator.isa.machine_errors import MachineError, ProgramError
         from tilewright.simulator.search.grid_mapping import map_on_grid
 

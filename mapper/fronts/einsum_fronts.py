@@ -25,8 +25,8 @@ from tilewright.mapper.searches.identical_einsums import renamed_mapping
 from tilewright.mapper.searches.mapping_scorer import MappingScorer
 from tilewright.mapper.searches.methods.default_search import DefaultSearch
 from tilewright.mapper.searches.methods.relaxed_min_usage import search_with_lowered_min_usage
-from tilewright.mapper.searches.objective.formula import ObjectiveFormula
 from tilewright.mapper.searches.objective.measures import FrontMetrics
+from tilewright.mapper.searches.objective.objective_formula import ObjectiveFormula
 from tilewright.mapper.searches.request import Request
 from tilewright.mapper.searches.result import EinsumMapping, MapspaceResult, SearchStatistics
 from tilewright.mapper.searches.solver import EinsumSolver

@@ -26,12 +26,12 @@ from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.model.evaluation import score_mapping
 from tilewright.mapper.searches.exact.least_placement_costs import least_costs
 from tilewright.mapper.searches.mapping_scorer import TOLERANCE, figures_agree
-from tilewright.mapper.searches.objective.formula import ObjectiveFormula, formula_of
 from tilewright.mapper.searches.objective.measures import (
     COST_METRICS,
     FrontMetrics,
     front_metrics_of,
 )
+from tilewright.mapper.searches.objective.objective_formula import ObjectiveFormula, formula_of
 from tilewright.mapper.searches.request import Request
 from tilewright.mapper.searches.restrictions import Restrictions
 from tilewright.mapper.searches.result import (

@@ -30,9 +30,9 @@ from tilewright.mapper.searches.exact.least_placement_costs import least_costs
 from tilewright.mapper.searches.exact.metric_terms import refuse_unsupported
 from tilewright.mapper.searches.mapping_scorer import MappingScorer, figures_agree
 from tilewright.mapper.searches.methods.exhaustive import is_enumerable
-from tilewright.mapper.searches.objective.formula import ObjectiveFormula
 from tilewright.mapper.searches.objective.least_formula import FormulaTarget
 from tilewright.mapper.searches.objective.measures import FrontMetrics
+from tilewright.mapper.searches.objective.objective_formula import ObjectiveFormula
 from tilewright.mapper.searches.objective.targets import (
     FrontTarget,
     SweepTarget,

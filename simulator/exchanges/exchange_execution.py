@@ -24,7 +24,7 @@ from tilewright.simulator.execution.action_counts import (
     leak_energies,
     total_hops,
 )
-from tilewright.simulator.execution.operands import AnyArray, WrongResult
+from tilewright.simulator.execution.drawn_operands import AnyArray, WrongResult
 from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.lowering.addresses import Taken, free_word
 from tilewright.simulator.lowering.number_operations import NUMPY

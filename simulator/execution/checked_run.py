@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from tilewright.simulator.execution.action_counts import total_hops
-from tilewright.simulator.execution.operands import AnyArray, WrongResult
+from tilewright.simulator.execution.drawn_operands import AnyArray, WrongResult
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.run.trace import Trace
 

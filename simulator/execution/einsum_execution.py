@@ -14,8 +14,8 @@ from tilewright.mapper.grid.predicted_counts import predict
 from tilewright.mapper.grid.space_time import SpaceTime
 from tilewright.simulator.execution.action_counts import count_actions, run_energies
 from tilewright.simulator.execution.checked_run import CheckedRun, check_counts
+from tilewright.simulator.execution.drawn_operands import AnyArray, WrongResult, operand_shape
 from tilewright.simulator.execution.grid_run import RunRequest, run_by_pattern
-from tilewright.simulator.execution.operands import AnyArray, WrongResult, operand_shape
 from tilewright.simulator.execution.values.einsum_data import EinsumData
 from tilewright.simulator.execution.values.exact_products import Floats
 from tilewright.simulator.fast.fast_machine import FastMachine, run_fast

@@ -26,8 +26,8 @@ from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.mapper.workload.workload import Workload
 from tilewright.simulator.exchanges.buffers import ExchangeAddresses
 from tilewright.simulator.exchanges.exchange_execution import exchanges_of
+from tilewright.simulator.execution.drawn_operands import AnyArray
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings
-from tilewright.simulator.execution.operands import AnyArray
 from tilewright.simulator.execution.persistent_places import PersistentPlaces
 from tilewright.simulator.lowering.addresses import (
     APART_WORDS,

@@ -24,6 +24,12 @@ from tilewright.simulator.exchanges.exchange_execution import (
     ExchangeExecution,
     execute_exchange,
 )
+from tilewright.simulator.execution.drawn_operands import (
+    AnyArray,
+    operand_shape,
+    with_zeros,
+    workload_operands,
+)
 from tilewright.simulator.execution.einsum_execution import (
     EinsumExecution,
     ExecutionSettings,
@@ -34,12 +40,6 @@ from tilewright.simulator.execution.exchange import (
     ReadyMemories,
 )
 from tilewright.simulator.execution.mapped_workload import mapped_workload
-from tilewright.simulator.execution.operands import (
-    AnyArray,
-    operand_shape,
-    with_zeros,
-    workload_operands,
-)
 from tilewright.simulator.execution.pipeline_execution import PipelineExecution, execute_pipeline
 from tilewright.simulator.lowering.number_operations import NUMPY
 

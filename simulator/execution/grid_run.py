@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tilewright.simulator.execution.operands import AnyArray
+from tilewright.simulator.execution.drawn_operands import AnyArray
 from tilewright.simulator.fast.no_certificate import NotCovered
 from tilewright.simulator.fast.values.grid_values import grid_values
 from tilewright.simulator.lowering.plan import Plan

@@ -16,6 +16,7 @@ from tilewright.mapper.grid.space_time import SpaceTime
 from tilewright.simulator.exchanges.exchange_execution import ExchangeExecution
 from tilewright.simulator.execution.action_counts import action_energies, leak_energies
 from tilewright.simulator.execution.checked_run import CheckedRun, check_counts
+from tilewright.simulator.execution.drawn_operands import AnyArray, WrongResult
 from tilewright.simulator.execution.einsum_execution import (
     LARGE_GRID,
     ExecutionSettings,
@@ -23,7 +24,6 @@ from tilewright.simulator.execution.einsum_execution import (
     checked_operand,
 )
 from tilewright.simulator.execution.exchange import ReadyMemories
-from tilewright.simulator.execution.operands import AnyArray, WrongResult
 from tilewright.simulator.execution.values.einsum_data import EinsumData
 from tilewright.simulator.execution.values.exact_products import Floats
 from tilewright.simulator.fast.fast_machine import run_fast

@@ -20,10 +20,10 @@ from tilewright.mapper.searches.budget import UNLIMITED, Budget, budget_from
 from tilewright.mapper.searches.limits.watch import LATE
 from tilewright.mapper.workload.errors import InfeasibleMapping, NoFeasibleMapping, Refusal
 from tilewright.mapper.workload.workload import Workload
+from tilewright.simulator.execution.drawn_operands import WrongResult
 from tilewright.simulator.execution.einsum_execution import EinsumExecution, ExecutionSettings
 from tilewright.simulator.execution.execution import Execution, execute
 from tilewright.simulator.execution.mapped_workload import grid_path
-from tilewright.simulator.execution.operands import WrongResult
 from tilewright.simulator.execution.values.einsum_data import EinsumData
 from tilewright.simulator.isa.machine_errors import RunStoppedError
 from tilewright.simulator.lowering.addresses import LeftTensors

@@ -27,8 +27,8 @@ from special_programs import special_case
 
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.examples.known_costs import chain_reduce, relay, two_phase_reduce
+from tilewright.simulator.execution.drawn_operands import random_operands
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings
-from tilewright.simulator.execution.operands import random_operands
 from tilewright.simulator.fast.fast_machine import FastMachine, FastResult, run_fast
 from tilewright.simulator.lowering.plan import plan_of, program_of
 from tilewright.simulator.lowering.tile_values import run_inputs

@@ -27,8 +27,8 @@ from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.budget import UNLIMITED
 from tilewright.mapper.searches.exact.exact import ExactSearch
 from tilewright.mapper.searches.exact.label_metrics import Goal
-from tilewright.mapper.searches.objective.formula import formula_of
 from tilewright.mapper.searches.objective.measures import front_metrics_of
+from tilewright.mapper.searches.objective.objective_formula import formula_of
 
 pytestmark = pytest.mark.usefixtures("compiled_once")
 

@@ -11,7 +11,7 @@ from memo import stored
 from padded_cases import random_padded_case
 
 from tilewright.mapper.searches.api import search
-from tilewright.mapper.searches.objective.formula import formula_of
+from tilewright.mapper.searches.objective.objective_formula import formula_of
 from tilewright.mapper.workload.errors import InfeasibleMapping
 
 FORMULAS = ("energy * latency**2", "energy + 30 * latency", "max(energy, 9 * latency)")

@@ -19,8 +19,8 @@ from tilewright.mapper.fronts.pareto_points import undominated
 from tilewright.mapper.fronts.uneven_sweep import UnevenSweep
 from tilewright.mapper.searches.budget import UNLIMITED
 from tilewright.mapper.searches.exact.kernels import Floats
-from tilewright.mapper.searches.objective.formula import formula_of
 from tilewright.mapper.searches.objective.measures import FrontMetrics, front_metrics_of
+from tilewright.mapper.searches.objective.objective_formula import formula_of
 
 SETS = (
     ("energy", "latency"),

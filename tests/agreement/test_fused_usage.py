@@ -25,7 +25,7 @@ from memo import stored_figures
 from tilewright.arch.spec.architecture import Arch
 from tilewright.mapper.fronts.pareto_points import undominated
 from tilewright.mapper.searches.api import search
-from tilewright.mapper.searches.objective.formula import formula_of
+from tilewright.mapper.searches.objective.objective_formula import formula_of
 from tilewright.mapper.workload.workload import Workload
 
 FRONTS = (

@@ -33,13 +33,13 @@ from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.mapper.workload.formulas.reference import reference_values
 from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.mapper.workload.workload_print import dump_workload
+from tilewright.simulator.execution.drawn_operands import random_operands
 from tilewright.simulator.execution.einsum_execution import (
     EinsumExecution,
     ExecutionSettings,
     execute_einsum,
 )
 from tilewright.simulator.execution.mapped_workload import grid_path
-from tilewright.simulator.execution.operands import random_operands
 from tilewright.simulator.execution.values.einsum_data import EinsumData
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.lowering.cycle_bound import lower_bound

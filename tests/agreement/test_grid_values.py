@@ -8,7 +8,7 @@ from grid_mappings import random_space_time
 
 from tilewright.mapper.grid.space_time import SpaceTime
 from tilewright.mapper.workload.errors import InfeasibleMapping
-from tilewright.simulator.execution.operands import random_operands
+from tilewright.simulator.execution.drawn_operands import random_operands
 from tilewright.simulator.fast.no_certificate import NotCovered
 from tilewright.simulator.fast.values.grid_values import grid_values
 from tilewright.simulator.lowering.plan import plan_of, program_of

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tilewright.mapper.fronts.pareto_points import NOISE
 from tilewright.mapper.searches.exact.kernels import Floats
-from tilewright.mapper.searches.objective.formula import ObjectiveFormula
+from tilewright.mapper.searches.objective.objective_formula import ObjectiveFormula
 from tilewright.mapper.searches.objective.targets import TracedMapping
 
 _LATENCIES, _USAGES = 24, 8  # corners: steps in each direction

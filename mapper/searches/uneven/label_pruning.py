@@ -14,12 +14,12 @@ from tilewright.mapper.searches.exact.kernels import Floats, Ints
 from tilewright.mapper.searches.uneven.costs.loop_sites import LoopSite, TileOptions
 from tilewright.mapper.searches.uneven.costs.remaining_energy import RemainingEnergy
 from tilewright.mapper.searches.uneven.partial_mappings import PartialMappings, joined, undominated
-from tilewright.mapper.searches.uneven.remaining_cost import (
+from tilewright.mapper.searches.uneven.template_plan import TemplatePlan
+from tilewright.mapper.searches.uneven.uneven_remaining_cost import (
     CompletionBounds,
     SlotPosition,
     StepShares,
 )
-from tilewright.mapper.searches.uneven.template_plan import TemplatePlan
 
 MAX_LABELS = 3_000_000  # that are kept at one slot
 LABELS_PER_BEAM = 20  # times the beam: labels that are made to choose a beam from

@@ -34,8 +34,8 @@ from tilewright.mapper.searches.uneven.costs.uneven_counts import (
 from tilewright.mapper.searches.uneven.costs.uneven_messages import SlotStates, UnevenMessages
 from tilewright.mapper.searches.uneven.label_pruning import PrunedWalk, Pruning
 from tilewright.mapper.searches.uneven.partial_mappings import PartialMappings, joined, split
-from tilewright.mapper.searches.uneven.remaining_cost import CompletionBounds, SlotPosition
 from tilewright.mapper.searches.uneven.template_plan import CapacityCheck, TemplatePlan
+from tilewright.mapper.searches.uneven.uneven_remaining_cost import CompletionBounds, SlotPosition
 from tilewright.mapper.templates.problem import Problem
 from tilewright.mapper.templates.slots import TemporalLoops
 from tilewright.mapper.templates.spatial_choices import SpatialLoops

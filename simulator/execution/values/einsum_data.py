@@ -22,7 +22,7 @@ from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.formulas.expression import expression, joins_by_max
 from tilewright.mapper.workload.formulas.reference import einsum_values, joined_values, read_values
 from tilewright.mapper.workload.workload import Workload
-from tilewright.simulator.execution.operands import (
+from tilewright.simulator.execution.drawn_operands import (
     AnyArray,
     WrongResult,
     has_values,

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from tilewright.mapper.workload.einsum import Einsum, TensorAccess
 from tilewright.mapper.workload.formulas.reference import joined_values, read_values
-from tilewright.simulator.execution.operands import AnyArray
+from tilewright.simulator.execution.drawn_operands import AnyArray
 from tilewright.simulator.execution.values.large_values import MANY_VALUES, widened
 
 Floats = npt.NDArray[np.float64]

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tilewright.arch.errors import TilewrightError
-from tilewright.mapper.searches.objective.formula import ObjectiveError, formula_of
+from tilewright.mapper.searches.objective.objective_formula import ObjectiveError, formula_of
 
 MEMORIES = ("GlobalBuffer", "L 1")
 

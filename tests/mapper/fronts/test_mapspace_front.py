@@ -19,8 +19,8 @@ from tilewright.mapper.fronts.mapspace_front import (
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.budget import UNLIMITED
 from tilewright.mapper.searches.mapping_scorer import MappingScorer
-from tilewright.mapper.searches.objective.formula import formula_of
 from tilewright.mapper.searches.objective.measures import FrontMetrics
+from tilewright.mapper.searches.objective.objective_formula import formula_of
 from tilewright.mapper.workload.errors import InfeasibleMapping
 
 WORKLOAD = workload_of(("Y[m] = A[m, k] * B[k]",), {"m": 2, "k": 2})

@@ -10,7 +10,7 @@ from uneven_cases import uneven_space
 from tilewright.mapper.searches.budget import UNLIMITED
 from tilewright.mapper.searches.exact.label_metrics import Goal
 from tilewright.mapper.searches.uneven.label_pruning import Pruning
-from tilewright.mapper.searches.uneven.remaining_cost import SlotPosition
+from tilewright.mapper.searches.uneven.uneven_remaining_cost import SlotPosition
 from tilewright.mapper.searches.uneven.uneven_search import UnevenRun
 
 

@@ -10,7 +10,7 @@ from grid_points import element, index, numbered, plans, point, shares, turns, v
 
 from tilewright.mapper.grid.predicted_counts import predict
 from tilewright.mapper.mapping.mapping import Spatial, Storage
-from tilewright.simulator.execution.operands import operand_shape
+from tilewright.simulator.execution.drawn_operands import operand_shape
 from tilewright.simulator.lowering.plan import Plan, plan_of, program_of
 from tilewright.simulator.lowering.routes import exit_ports, input_color, input_port
 from tilewright.simulator.lowering.tile_values import run_inputs

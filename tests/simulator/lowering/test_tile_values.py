@@ -7,7 +7,7 @@ from grid_mappings import END, HOST, LOOP, OVER_K, OVER_N, TILES, WHOLE, WORK, r
 from grid_points import element, index, numbered, plans, point, shares, turns, visit
 
 from tilewright.mapper.mapping.mapping import Storage
-from tilewright.simulator.execution.operands import operand_shape
+from tilewright.simulator.execution.drawn_operands import operand_shape
 from tilewright.simulator.lowering.number_operations import NUMPY
 from tilewright.simulator.lowering.plan import Plan, plan_of
 from tilewright.simulator.lowering.routes import exit_ports

@@ -9,7 +9,7 @@ import numpy as np
 
 from tilewright.mapper.searches.exact.kernels import Floats, Ints
 from tilewright.mapper.searches.uneven.costs.tile_chains import Lane, LaneRange
-from tilewright.mapper.searches.uneven.remaining_cost import SlotPosition
+from tilewright.mapper.searches.uneven.uneven_remaining_cost import SlotPosition
 
 MOST_AT_ONCE = 500_000  # labels looked at together
 

@@ -8,8 +8,8 @@ from typing import cast
 import numpy as np
 import pytest
 
-from tilewright.mapper.searches.objective.formula import formula_of
 from tilewright.mapper.searches.objective.least_formula import FormulaTarget
+from tilewright.mapper.searches.objective.objective_formula import formula_of
 from tilewright.mapper.searches.objective.targets import TracedMapping
 from tilewright.mapper.searches.program.program_steps import TemplateProgram
 

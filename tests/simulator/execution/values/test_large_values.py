@@ -5,7 +5,7 @@ import pytest
 
 from tilewright.arch.files.source import load_document
 from tilewright.mapper.workload.workload_loading import load_workload
-from tilewright.simulator.execution.operands import WrongResult
+from tilewright.simulator.execution.drawn_operands import WrongResult
 from tilewright.simulator.execution.values import exact_products
 from tilewright.simulator.execution.values.einsum_data import EinsumData
 from tilewright.simulator.execution.values.large_values import draw_many, widened

@@ -5,7 +5,7 @@ import numpy as np
 from tilewright.arch.files.source import load_document
 from tilewright.mapper.workload.formulas.reference import reference_values
 from tilewright.mapper.workload.workload_loading import load_workload
-from tilewright.simulator.execution.operands import random_operands, workload_operands
+from tilewright.simulator.execution.drawn_operands import random_operands, workload_operands
 
 
 def _layers(count: int, bits: int):
