@@ -267,9 +267,10 @@ class _WorkloadLimits:
 
     def check_used(self, drafts: Sequence[EinsumDraft]) -> None:
         """Raise WorkloadError for a bound on variables that no Einsum has together."""
+        variables_of = [frozenset(draft.variables) for draft in drafts]
         for names, limit in self._written:
-            if not any(names <= frozenset(draft.variables) for draft in drafts):
-                known = {name for draft in drafts for name in draft.variables}
+            if not any(names <= variables for variables in variables_of):
+                known = frozenset[str]().union(*variables_of)
                 unknown = sorted(names - known)
                 raise WorkloadError(
                     "no Einsum has the rank variables of this bound",
