@@ -66,6 +66,11 @@ def lower_bound(plan: Plan, profile: Profile, works: Works | None = None) -> int
         longest = max(longest, work.total, *streams)
     last = work_of.get(plan.roles[plan.placement[-1, -1]], BodyCycles())
     longest = max(longest, *(_line_end(plan, profile, axis, last) for axis in AXES))
+    if any(stream.lines == "whole" for stream in plan.streams) and plan.read.rows > 1:
+        role = _alone_role(plan)
+        if role not in work_of:
+            work_of[role] = work_cycles(plan, profile, role)
+        longest = max(longest, _first_column_end(plan, profile, work_of[role]))
     if plan.sums.group > 1:
         first = work_of[plan.roles[plan.placement[plan.sums.first]]]
         longest = max(longest, _sums_end(plan, profile, first))
@@ -77,9 +82,11 @@ def alone_cycles(plan: Plan, profile: Profile) -> BodyCycles:
 
     They are the same for all plans that differ in nothing but the scheme of the reduction.
     """
-    return work_cycles(
-        plan, profile, Role(shifts=plan.roles[plan.placement[plan.sums.first]].shifts)
-    )
+    return work_cycles(plan, profile, _alone_role(plan))
+
+
+def _alone_role(plan: Plan) -> Role:
+    return Role(shifts=plan.roles[plan.placement[plan.sums.first]].shifts)
 
 
 def _shown_places(plan: Plan) -> list[tuple[int, int]]:
@@ -248,6 +255,27 @@ def _line_end(plan: Plan, profile: Profile, axis: Axis, last: BodyCycles) -> flo
         words += tiles * read.visits(read.output) * read.words(read.output)
         behind = 0.0
         links = min(links, 1)
+    return words_end(words, links, profile) + behind
+
+
+def _first_column_end(plan: Plan, profile: Profile, alone: BodyCycles) -> float:
+    """Return the least cycle at which all words down the first column are taken, and worked on.
+
+    Streams of the whole grid go down it to the last row, beside its own streams, sums and results;
+    in the last row they go on. `alone`: the work of an element without sums.
+    """
+    read, sums = plan.read, plan.sums
+    streams = [stream for stream in plan.streams if stream.lines != "rows"]
+    words = sum(stream.words for stream in streams)
+    behind = min(alone.since.get(f"receive {s.tensor.name}", 0.0) for s in streams)
+    is_head, links, tiles = sums.group_columns == 1, read.rows - 1, 0
+    if is_head or sums.order == "y_first":
+        tiles += sums_cross((sums.group_columns, sums.group_rows), "Y", sums.order)
+    if is_head and sums.exit == "gather":
+        tiles += len(sums.head_rows(read.rows)) - 1
+    if tiles:  # as in `_line_end`
+        words += tiles * read.visits(read.output) * read.words(read.output)
+        behind, links = 0.0, 1
     return words_end(words, links, profile) + behind
 
 

@@ -74,7 +74,8 @@ class DivisionBound:
         ways = [list(self._ways(access, words, tiles)) for access, words in entering]
         ends = (min(way.words + way_in(way.links, self._profile) for way in each) for each in ways)
         lines = (self._line_end(axis, ways, tiles) for axis in AXES)
-        return max(self._element_end(tiles), *ends, *lines)
+        column = self._first_column_end(ways, tiles)
+        return max(self._element_end(tiles), column, *ends, *lines)
 
     def energy(self, shares: tuple[Share, ...]) -> float:
         """Return an energy (J) that no mapping with this division goes below, leakage left out.
@@ -172,13 +173,27 @@ class DivisionBound:
             min(int(way.words) if crosses_line(way.lines, axis) else 0 for way in each)
             for each in ways
         )
+        if axis == "Y":
+            words += self._gathered(tiles)
+        links = min(tiles.elements[AXES.index(axis)] - 1, 1)
+        return words_end(words, links, self._profile)
+
+    def _first_column_end(self, ways: list[list[_Way]], tiles: FamilyTiles) -> float:
+        """Return the least cycle at which all words have come down the first column.
+
+        Those of the whole grid go down it, too.
+        """
+        words = sum(min(int(w.words) if w.lines != "rows" else 0 for w in each) for each in ways)
+        if tiles.groups[0] == 1:
+            words += self._gathered(tiles)
+        return words_end(words, min(tiles.elements[1] - 1, 1), self._profile)
+
+    def _gathered(self, tiles: FamilyTiles) -> int:
+        """Return the words of results that the last element of a column with results passes on."""
         columns, rows = tiles.groups
         heads = tiles.elements[1] // rows
         gathers = not self._space.output_stays and heads > 1 and columns < tiles.elements[0]
-        if axis == "Y" and gathers:
-            words += (heads - 1) * tiles.output_words
-        links = min(tiles.elements[AXES.index(axis)] - 1, 1)
-        return words_end(words, links, self._profile)
+        return (heads - 1) * tiles.output_words if gathers else 0
 
 
 def _parts_along(access: TensorAccess, shares: tuple[Share, ...], axis: Axis) -> int:

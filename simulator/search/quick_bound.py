@@ -175,9 +175,10 @@ class QuickBound:
         crosses = sums_of.crosses
         results = {"X": int(crosses["X"]), "Y": crosses["Y"] + last.passed}
         lines = (self._line_end(tiles, axis, streams, results[axis]) for axis in AXES)
+        column = self._first_column_end(tiles, streams, results["Y"], alone)
         main = self._element.with_sums(tiles, alone, last)
         sums = self._delay(streams, alone) + self._sums_end(tiles, texts, alone)
-        return max(main, sums, *ends, *lines)
+        return max(main, sums, column, *ends, *lines)
 
     # -- sums and results ------------------------------------------------------------------
 
@@ -264,6 +265,24 @@ class QuickBound:
         words += results * tiles.output_words * tiles.turns(self.space.einsum.outputs[0])
         links = min(elements - 1, 1) if results else elements - 1
         return words_end(words, links, self.profile)
+
+    def _first_column_end(
+        self, tiles: FamilyTiles, streams: Sequence[_Stream], results: int, alone: BodyCycles
+    ) -> float:
+        """Return the least cycle at which all words down the first column are taken.
+
+        results: number of tiles of sums and results that cross the last link of a column in which
+        sums end. `alone`: cycles of an element without sums. 0 without streams of the whole grid.
+        """
+        passing = [stream for stream in streams if stream.lines != "rows"]
+        if all(stream.lines == "columns" for stream in passing):
+            return 0.0
+        words, links = sum(int(stream.words) for stream in passing), tiles.elements[1] - 1
+        if tiles.groups[0] == 1 and results:
+            words += results * tiles.output_words * tiles.turns(self.space.einsum.outputs[0])
+            return words_end(words, min(links, 1), self.profile)
+        behind = min(alone.since.get(f"receive {s.access.tensor}", 0.0) for s in passing)
+        return words_end(words, links, self.profile) + behind * (links > 0)
 
     def _delay(self, streams: Sequence[_Stream], alone: BodyCycles) -> float:
         """Return by how many cycles the last group begins late, as its first tiles come late.

@@ -27,7 +27,8 @@ from tilewright.arch.flattening.flat import FlatArch
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.grid.distribution import produced
 from tilewright.mapper.grid.grid import grid_of
-from tilewright.mapper.grid.grid_mapspace import GridMapspace
+from tilewright.mapper.grid.grid_mapspace import GridChoice, GridFamily, GridMapspace, TimeTile
+from tilewright.mapper.grid.grid_shares import Share
 from tilewright.mapper.grid.reading.mapping_reading import space_time
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.mapper.workload.formulas.reference import reference_values
@@ -375,3 +376,31 @@ def test_integers_wrap_around_as_in_numpy() -> None:
     rng = np.random.default_rng(1)
     given = {name: rng.integers(-30_000, 30_000, s).astype(np.int16) for name, s in shapes.items()}
     assert np.array_equal(execute_einsum(read, operands=given).output, given["A"] @ given["B"])
+
+
+DIVISIONS = (
+    (Share("X", "m", 2), Share("X", "k", 4), Share("Y", "m", 5)),
+    (Share("X", "m", 2), Share("X", "k", 4), Share("Y", "m", 2), Share("Y", "k", 2)),
+)
+
+
+@pytest.mark.parametrize("scheme", ["chain", "y_first(chain)", "snake"])
+@pytest.mark.parametrize("shares", DIVISIONS)
+def test_the_bound_counts_what_goes_down_the_first_column(
+    shares: tuple[Share, ...], scheme: str
+) -> None:
+    """A stream of the whole grid shares the links of the first column with that of a column."""
+    text = (
+        "workload:\n  rank_sizes: {M: 100, K: 80}\n  bits_per_value: {All: 16}\n"
+        '  einsums: ["Z[m] = A[m, k] * B[k]"]\n'
+    )
+    workload = load_workload(load_document("w.yaml", text=text))
+    (einsum,) = workload.einsums
+    flat = grid_path(load_arch(HARDWARE, variables={"GridX": 8, "GridY": 5}), workload, einsum)
+    space = GridMapspace(grid_of(flat), einsum)
+    family = GridFamily(shares, TimeTile("k", 1), frozenset(), "B", 1)
+    read = space_time(flat, einsum, space.mapping_of(GridChoice(family, scheme)))
+    run = execute_einsum(read)
+    down = [stream.words for stream in run.plan.streams if stream.lines != "rows"]
+    assert "whole" in [stream.lines for stream in run.plan.streams]
+    assert sum(down) < run.lower_bound_cycles <= run.cycles
