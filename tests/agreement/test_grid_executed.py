@@ -391,7 +391,7 @@ def test_the_bound_counts_what_goes_down_the_first_column(
 ) -> None:
     """A stream of the whole grid shares the links of the first column with that of a column."""
     text = (
-        "workload:\n  rank_sizes: {M: 100, K: 80}\n  bits_per_value: {All: 16}\n"
+        "workload:\n  rank_sizes: {M: 500, K: 300}\n  bits_per_value: {All: 16}\n"
         '  einsums: ["Z[m] = A[m, k] * B[k]"]\n'
     )
     workload = load_workload(load_document("w.yaml", text=text))

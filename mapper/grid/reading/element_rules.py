@@ -116,7 +116,8 @@ def _check_scalar(read: SpaceTime) -> None:
     tensor, below = read.tensor(read.scalar), read.time[read.scalar_depth :]
     if tensor.access.output or len(read.inputs) != 2:
         raise refusal(
-            f"the engine's register holds {read.scalar}", "an input of an Einsum of two inputs"
+            f"the engine's register holds {read.scalar}",
+            f"no Storage in {_register(read)}: it is for an input of an Einsum of two inputs",
         )
     if read.scalar_depth < read.kernel:
         raise refusal(
@@ -128,8 +129,15 @@ def _check_scalar(read: SpaceTime) -> None:
             raise refusal(
                 f"the loop over {loop.variable} below the register of {read.scalar} is no loop of "
                 "one vector operation",
-                f"loops over ranks of {read.output.name} that {read.scalar} lacks",
+                f"below it only loops over ranks of {read.output.name} that {read.scalar} lacks, "
+                f"the others above it, or no Storage in {_register(read)}",
             )
+
+
+def _register(read: SpaceTime) -> str:
+    register = read.grid.register
+    assert register is not None  # it has a Storage
+    return register.name
 
 
 def _check_buffers(read: SpaceTime) -> None:

@@ -188,7 +188,10 @@ class _Reading:
                 self._hold(name, node)
         elif register is not None and node.component == register.name:
             if self.scalar is not None or len(node.tensors) != 1:
-                raise refusal("the engine's register takes one value of one tensor", "one tensor")
+                raise refusal(
+                    "the engine's register takes one value of one tensor",
+                    f"one Storage of one input in {register.name}, or none",
+                )
             self.scalar = node.tensors[0], len(self.time)
         else:
             raise refusal(
