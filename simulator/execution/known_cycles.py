@@ -8,7 +8,7 @@ not known.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
@@ -83,29 +83,31 @@ class KnownCycles:
         return found if are_there else {}
 
     def bounds(
-        self, space: GridMapspace, bound_of: Callable[[GridFamily], float]
-    ) -> Iterator[tuple[GridFamily, Bound]]:
-        """Yield the families of the mapspace of the question, each with its bound.
+        self,
+        families: Sequence[GridFamily],
+        order: Iterable[int],
+        bound_of: Callable[[GridFamily], float],
+    ) -> Iterator[tuple[int, Bound]]:
+        """Yield the number of each family of the mapspace of the question, and its bound.
 
-        bound_of: gives it where it is not known; raises InfeasibleMapping if no member fits. The
-        bounds are kept once all families have been taken.
+        families: all of them. order: their numbers, in the order in which bounds that are not known
+        are asked for. bound_of: gives one; raises InfeasibleMapping if no member fits. The bounds
+        are kept once all families have been taken.
         """
-        families: Iterable[GridFamily] = space.families()
         if self._key:
             EINSUMS.asked += 1
-            families = list(families)
             known = _bounds_in(self._store.get(self._bounds_key), len(families))
             if known is not None:
                 EINSUMS.shared += 1
-                yield from zip(families, known, strict=True)
+                yield from enumerate(known)
                 return
-        bounds: list[Bound] = []
-        for family in families:
-            bound = _bound(bound_of, family)
-            bounds.append(bound)
-            yield family, bound
+        bounds: dict[int, Bound] = {}
+        for number in order:
+            bounds[number] = _bound(bound_of, families[number])
+            yield number, bounds[number]
         if self._key:
-            self._store.put(self._bounds_key, {"bounds": [_plain(bound) for bound in bounds]})
+            plain = [_plain(bounds[number]) for number in range(len(families))]
+            self._store.put(self._bounds_key, {"bounds": plain})
 
     def ran(self, choice: GridChoice, simulate: Callable[[], int]) -> int:
         """Return the cycles of a choice, simulated if they are not known."""

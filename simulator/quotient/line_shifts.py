@@ -8,7 +8,7 @@ late, or all between two pauses of the whole column do.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -16,6 +16,7 @@ import numpy as np
 
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.fast.no_certificate import NotCovered
+from tilewright.simulator.isa.machine_errors import RunStoppedError
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.program import Program
 from tilewright.simulator.quotient.line_blocks import Ints
@@ -27,6 +28,20 @@ from tilewright.simulator.quotient.passing_streams import (
 )
 from tilewright.simulator.quotient.pieces.column_pieces import Crossings, piece_of
 from tilewright.simulator.quotient.pieces.piece_cycles import PieceRun
+
+IsOver = Callable[[], bool]
+"""Says whether what has not begun is not wanted any more."""
+
+
+def never() -> bool:
+    """Return False: all attempts are wanted."""
+    return False
+
+
+def end_if(is_over: IsOver) -> None:
+    """Raise RunStoppedError where no more attempts are wanted."""
+    if is_over():
+        raise RunStoppedError("the search for cycles by a pattern was stopped")
 
 
 class NarrowWidth(NamedTuple):
@@ -172,16 +187,19 @@ class Representative:
         return np.asarray(self.free[self.pauses == 1])
 
 
-def cycles_by_columns(program: Program, profile: Profile) -> tuple[int, int]:
+def cycles_by_columns(
+    program: Program, profile: Profile, is_over: IsOver = never
+) -> tuple[int, int]:
     """Return the exact cycles of a program, and how many columns of it were simulated.
 
     The cycles are those of `Machine.run` on any data. Raises NotCovered, with the reason, if they
-    do not follow.
+    do not follow, RunStoppedError if `is_over` says so before an attempt.
     """
     reason = TOO_FEW
     attempts: tuple[NarrowWidth, ...] = NARROW_WIDTHS
     while attempts and attempts[0].columns * LARGEST_SHARE <= program.width:
         (first, count), *others = attempts
+        end_if(is_over)
         try:
             return _by_columns(passing_streams(program, first), count, profile)
         except NotCovered as missing:

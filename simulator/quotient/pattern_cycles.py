@@ -17,7 +17,13 @@ from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.program import Program
 from tilewright.simulator.quotient.affine_times import guess_times
 from tilewright.simulator.quotient.bands import one_of_each_band
-from tilewright.simulator.quotient.line_shifts import NARROW_WIDTHS, cycles_by_columns
+from tilewright.simulator.quotient.line_shifts import (
+    NARROW_WIDTHS,
+    IsOver,
+    cycles_by_columns,
+    end_if,
+    never,
+)
 from tilewright.simulator.quotient.narrow_run import check_values_decide_nothing
 from tilewright.simulator.quotient.pattern_proof import prove
 from tilewright.simulator.quotient.pieces.column_pieces import column_pieces
@@ -46,14 +52,16 @@ class PatternCycles:
     elements: int
 
 
-def pattern_cycles(program: Program, profile: Profile) -> PatternCycles:
+def pattern_cycles(program: Program, profile: Profile, is_over: IsOver = never) -> PatternCycles:
     """Return the exact cycles of a program by its pattern, or why they do not follow.
 
     The cycles are those of `Machine.run` on any data. No exception says that they do not follow:
-    `cycles` is then None. Raises ProgramError if the program does not fit the machine.
+    `cycles` is then None. `is_over`: says before each attempt whether to end. Raises ProgramError
+    if the program does not fit the machine, RunStoppedError where `is_over` says so.
     """
     reasons = []
-    for attempt in _attempts(program, bands_of(program, profile), profile):
+    for attempt in _attempts(program, bands_of(program, profile), profile, is_over):
+        end_if(is_over)
         try:
             return attempt()
         except NotCovered as missing:
@@ -74,7 +82,7 @@ def bands_of(program: Program, profile: Profile) -> Program:
 
 
 def _attempts(
-    program: Program, bands: Program, profile: Profile
+    program: Program, bands: Program, profile: Profile, is_over: IsOver
 ) -> Iterator[Callable[[], PatternCycles]]:
     """Yield the ways to the cycles of a program.
 
@@ -83,7 +91,7 @@ def _attempts(
     few = bands.placement.size * LARGEST_SHARE <= program.placement.size
     whole = bands if few else program
     most = whole.placement.size // LARGEST_SHARE
-    yield from _small_grids(bands, profile, most)
+    yield from _small_grids(bands, profile, most, is_over)
     if len(column_pieces(bands)) > 1:
         yield partial(_by_pieces, bands, profile, most)
     if few:
@@ -91,7 +99,7 @@ def _attempts(
 
 
 def _small_grids(
-    bands: Program, profile: Profile, most: int
+    bands: Program, profile: Profile, most: int, is_over: IsOver
 ) -> Iterator[Callable[[], PatternCycles]]:
     """Yield the ways by lines and by columns.
 
@@ -101,7 +109,9 @@ def _small_grids(
     cuts = [cut for cut in grid_cuts(bands, MARGINS) if cut.elements <= most]
     lines = [partial(_by_lines, bands, profile, cut) for cut in cuts]
     fewest, usual = NARROW_WIDTHS[0].columns, NARROW_WIDTHS[1].columns
-    columns = [partial(_by_columns, bands, profile)] * (fewest * LARGEST_SHARE <= bands.width)
+    columns = [partial(_by_columns, bands, profile, is_over)] * (
+        fewest * LARGEST_SHARE <= bands.width
+    )
     less = cuts and cuts[0].elements < fewest * bands.height
     if less or (cuts and cuts[0].columns.numbers.size < usual):
         yield from (*lines[:1], *columns, *lines[1:])
@@ -113,8 +123,8 @@ def _by_lines(program: Program, profile: Profile, cut: GridCut) -> PatternCycles
     return PatternCycles(cycles_by_cut(program, profile, cut), "", cut.elements)
 
 
-def _by_columns(program: Program, profile: Profile) -> PatternCycles:
-    cycles, columns = cycles_by_columns(program, profile)
+def _by_columns(program: Program, profile: Profile, is_over: IsOver) -> PatternCycles:
+    cycles, columns = cycles_by_columns(program, profile, is_over)
     return PatternCycles(cycles, "", columns * program.height)
 
 

@@ -85,6 +85,7 @@ class CandidateSearch:
         self.wider: CandidateSearch | None = None
         self.least_of_first: float | None = None
         self._execution: EinsumExecution | None = None
+        self._bounded: GridChoice | None = None
         self.waiting: list[HeapEntry] = []
         self._families, self._decided = tuple(families), 0
         self._least_bound = min((family.bound for family in self._families), default=inf)
@@ -138,14 +139,38 @@ class CandidateSearch:
         return max(seconds, SECONDS_OF_VALUES * cycles * elements)
 
     def best_bounded(self) -> GridChoice | None:
-        """Return the candidate with the least bound among those not looked at.
+        """Return a candidate with a plan and a small bound among those not looked at, None if none.
 
-        None if none of them has a plan.
+        It is the one with the least bound if a few refinements show it. The answer stays the same.
         """
-        while self.heap and not self.heap.entries[0].is_settled:
+        if self._bounded is None:
+            self._bounded = self._first_settled() or self._first_planned()
+        return self._bounded
+
+    def _first_settled(self) -> GridChoice | None:
+        """Return the candidate with the least bound; None if more refinements would show it."""
+        for _ in range(MOST_REFINED):
+            if not self.heap or self.heap.entries[0].is_settled:
+                break
             self.heap.push(self._refined(self.heap.pop()))
         first = [entries[0] for entries in (self.heap.entries, self.waiting) if entries]
-        return min(first).choice if first else None
+        least = min(first, default=None)
+        return least.choice if least is not None and least.is_settled else None
+
+    def _first_planned(self) -> GridChoice | None:
+        """Return a candidate that has a plan, of the first family with one."""
+        while self.heap:
+            entry = self.heap.pop()
+            members = self.candidates.space.members(entry.family)
+            for choice in members if entry.choice is None else (entry.choice,):
+                try:
+                    self.candidates.plan(choice)
+                except (InfeasibleMapping, ProgramError) as error:
+                    self._drop(error)
+                    continue
+                self.heap.push([entry])
+                return choice
+        return self.waiting[0].choice if self.waiting else None
 
     @property
     def bound(self) -> float:
@@ -294,9 +319,12 @@ class CandidateSearch:
         if not self.candidates.is_large(entry.choice):
             return self._execute(entry)
         try:
-            reached = self.candidates.timed_value(entry.choice)
+            reached = self.candidates.timed_value(entry.choice, lambda: self.runs.is_over)
         except (InfeasibleMapping, ProgramError) as error:
             self._drop(error)
+            return False
+        except RunStoppedError:
+            self.heap.push([entry])
             return False
         if reached is None:
             heapq.heappush(self.waiting, entry)

@@ -24,6 +24,7 @@ from tilewright.simulator.execution.drawn_operands import WrongResult
 from tilewright.simulator.execution.einsum_execution import EinsumExecution, ExecutionSettings
 from tilewright.simulator.execution.execution import Execution, execute
 from tilewright.simulator.execution.mapped_workload import grid_path
+from tilewright.simulator.execution.prediction import Prediction, predict_execution
 from tilewright.simulator.execution.values.einsum_data import EinsumData
 from tilewright.simulator.isa.machine_errors import RunStoppedError
 from tilewright.simulator.lowering.addresses import LeftTensors
@@ -61,7 +62,8 @@ class GridMapping:
     Einsum to Einsum; None if the budget was over before its end. `value`: sum of the objective over
     the Einsums and the exchanges between them, inf if they were not simulated; `certificate`: of
     that sum; `seconds`: that the search took. `bounds`: by Einsum, the sizes of its ranks that the
-    elements compute, with padding.
+    elements compute, with padding. `prediction`: what a mapping that was not executed costs at
+    least; None for one that was.
     """
 
     results: Dict[str, GridSearchResult]
@@ -71,6 +73,7 @@ class GridMapping:
     value: float
     seconds: float
     bounds: Dict[str, Dict[str, int]]
+    prediction: Prediction | None = None
 
     def __repr__(self) -> str:
         execution = "not executed" if self.run is None else repr(self.run)
@@ -164,7 +167,18 @@ def map_on_grid(
         value=path.value,
         seconds=seconds,
         bounds=_bounds(path),
+        prediction=_predicted(arch, workload, mapping, request) if run is None else None,
     )
+
+
+def _predicted(
+    arch: Arch, workload: Workload, mapping: Mapping, request: GridRequest
+) -> Prediction | None:
+    """Return what a mapping costs at least; None if its tiles do not fit beside each other."""
+    try:
+        return predict_execution(arch, workload, mapping, request.settings)
+    except InfeasibleMapping:
+        return None
 
 
 def cascade_of(
@@ -178,10 +192,12 @@ def cascade_of(
     """Return the options of all Einsums of a workload with their bounds; nothing is executed.
 
     `exchanges`: whether tensors may stay in the elements between Einsums; `budget`: when its time
-    is over, further ones of these, and mappings that are not bounded yet, are left out; but if 0 s
-    are asked for, for a first answer, all mappings without exchange are bounded.
+    is over, further ones of these, and mappings that are not bounded yet, are left out; each Einsum
+    has an equal part of what is left of it. If 0 s are asked for, for a first answer, all mappings
+    without exchange are bounded.
     """
-    each = budget if request.budget_s else UNLIMITED
+    whole = budget if request.budget_s else UNLIMITED
+    einsums_left = iter(range(len(workload.einsums), 0, -1))
     flats = {e.name: grid_path(arch, workload, e) for e in workload.einsums}
     for einsum in workload.einsums:
         check_computed(einsum, grid_of(flats[einsum.name]))
@@ -192,7 +208,8 @@ def cascade_of(
 
     def candidates(flat: FlatArch, space: GridMapspace, left_tensors: LeftTensors) -> Candidates:
         new = Candidates.unbounded(request.objective, request.settings, flat, space, left_tensors)
-        return replace(new.bounded(each), data=data[space.einsum.name])
+        budget = whole.share(1 / next(einsums_left, 1))
+        return replace(new.bounded(budget), data=data[space.einsum.name])
 
     return Cascade(
         workload,

@@ -12,6 +12,7 @@ from tilewright.arch.errors import TilewrightError
 from tilewright.arch.parallel_compilation import processors
 from tilewright.arch.quantities import label, quantity, some
 from tilewright.dse.command.console import given_option
+from tilewright.dse.command.machine.prediction_answer import least_lines, prediction_document
 from tilewright.dse.report.details import MAX_LANES
 from tilewright.dse.report.execution_page import (
     execution_lines,
@@ -67,7 +68,7 @@ class GridAnswer:
         from tilewright.mapper.mapping.nest_lines import nest_text
 
         certificate, run = self.answer.certificate, self.answer.run
-        shown = execution_lines(run) if run is not None else [f"{self._not_executed()}."]
+        shown = execution_lines(run) if run is not None else self._without_run()
         lines = [nest_text(self._nest()), "", *shown, ""]
         reused = (
             f"; {some(self.known_executions, 'execution')} known from before"
@@ -99,6 +100,12 @@ class GridAnswer:
 
         return nest_lines(self.answer.mapping.nodes, self.answer.bounds)
 
+    def _without_run(self) -> list[str]:
+        """Return the lines on a mapping that was not executed: why, and what it costs at least."""
+        prediction = self.answer.prediction
+        least = least_lines(prediction) if prediction is not None else []
+        return [f"{self._not_executed()}.", *least]
+
     def _not_executed(self) -> str:
         """Say that the budget was over too soon, what is known nevertheless, and what to write."""
         value, bound = (
@@ -117,7 +124,10 @@ class GridAnswer:
         """Return what is known of a mapping that was not executed, by name."""
         name = label(self.objective)
         bound = quantity(self.answer.certificate.bound, self.objective)
-        cards = ((f"No mapping has less {name} than", bound),)
+        cards: tuple[tuple[str, str], ...] = ((f"No mapping has less {name} than", bound),)
+        if (least := self.answer.prediction) is not None:
+            cards += (("Cycles of this one, at least", f"{least.lower_bound_cycles:,}"),)
+            cards += (("Its energy, exact but for leakage", quantity(least.energy, "energy")),)
         if self.answer.value == inf:
             return cards
         value = quantity(self.answer.value, self.objective)
@@ -143,9 +153,14 @@ class GridAnswer:
             "objective": self.objective,
             "is_executed": self.answer.run is not None,
             **(whole_document(self.answer.run) if self.answer.run is not None else {}),
+            **self._prediction(),
             "search": search,
             "mapping": self.mapping_file(),
         }
+
+    def _prediction(self) -> dict[str, Any]:
+        prediction = self.answer.prediction
+        return {} if prediction is None else {"prediction": prediction_document(prediction)}
 
     def mapping_file(self) -> str:
         """Return the mapping as the text of a file that `execute` and `evaluate` take."""

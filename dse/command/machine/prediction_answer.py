@@ -39,9 +39,24 @@ def prediction_lines(prediction: Prediction) -> list[str]:
         if program.sram_bits:
             lines.append(f"  SRAM      {program.sram_bits // 8:>8,} bytes  of an element")
         lines += [f"    {line}" for line in count_lines(program.counts)]
-    total = f"at least {prediction.lower_bound_cycles:,} cycles, "
-    total += f"{quantity(prediction.latency, 'latency')}, {quantity(prediction.energy, 'energy')}"
-    return [*lines, "", f"{total}; `tilewright execute` runs the mapping"]
+    return [*lines, "", f"{_total(prediction)}; `tilewright execute` runs the mapping"]
+
+
+def least_lines(prediction: Prediction) -> list[str]:
+    """Return what each Einsum and exchange of a mapping costs at least, in a line, and the sum."""
+    width = max(len(program.name) for program in prediction.programs)
+    lines = [
+        f"  {program.name:<{width}}  at least {program.lower_bound_cycles:>11,} cycles  "
+        f"{quantity(program.energy, 'energy'):>8}"
+        for program in prediction.programs
+    ]
+    return [*lines, f"{_total(prediction)}: costs of this mapping, energy exact but for leakage"]
+
+
+def _total(prediction: Prediction) -> str:
+    latency, energy = prediction.latency, prediction.energy
+    times = f"at least {prediction.lower_bound_cycles:,} cycles, {quantity(latency, 'latency')}"
+    return f"{times}, {quantity(energy, 'energy')}"
 
 
 def prediction_document(prediction: Prediction) -> dict[str, Any]:

@@ -6,14 +6,16 @@ On a large grid the exact cycles of a candidate often follow from a small grid o
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from typing import Final, NamedTuple
 
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.arch.memo import ValueCache
 from tilewright.mapper.grid.grid import Grid
 from tilewright.mapper.grid.grid_mapspace import GridChoice, GridFamily, GridMapspace
+from tilewright.mapper.grid.grid_shares import Share
 from tilewright.mapper.grid.predicted_counts import predict
 from tilewright.mapper.grid.reading.element_rules import check_einsum
 from tilewright.mapper.grid.reading.mapping_reading import space_time
@@ -49,11 +51,13 @@ from tilewright.simulator.lowering.plan import Plan, plan_of, program_of, with_r
 from tilewright.simulator.lowering.task_cycles import BodyCycles
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.program import Program
+from tilewright.simulator.quotient.line_shifts import IsOver, never
 from tilewright.simulator.quotient.pattern_cycles import pattern_cycles
 from tilewright.simulator.quotient.shifted_columns import UnsolvedColumns, shifted_cycles
 from tilewright.simulator.run.machine import Machine, Stop
 from tilewright.simulator.search.candidates.architecture_rules import bounds_under_rules
 from tilewright.simulator.search.candidates.transposition import transposed_choice
+from tilewright.simulator.search.division_bound import DivisionBound
 from tilewright.simulator.search.grid_certificate import GridObjective, objective_value
 from tilewright.simulator.search.quick_bound import QuickBound
 
@@ -63,6 +67,8 @@ COMPILATION_PAYS: Final = 1 << 23
 """Those of a run that is worth some seconds: the kernels are compiled once on a computer."""
 MANY: Final = 1 << 27
 """Those of all shorter runs of a search together, when they have taken as long."""
+SLOWER: Final = 8
+"""A visit of an element takes up to so many times as long on a large grid, which no cache holds."""
 IN_VAIN: Final = 2
 """How many proofs that fail are more than enough, beyond as many that do not."""
 MOST_PLANS: Final = 512
@@ -200,21 +206,39 @@ class Candidates:
 
     def _with_families(self, budget: Budget) -> Candidates:
         space, quick = self.space, self.quick
-        families: list[BoundedFamily] = []
+        families, bounded = list(space.families()), dict[int, BoundedFamily]()
         infeasible = Counter[Refusal]()
         rules = bounds_under_rules(quick.cycles, self.flat, space)
         is_whole = True
-        for family, cycles in self.known.bounds(space, rules):
+        for number, cycles in self.known.bounds(families, self._order(families, budget), rules):
+            family = families[number]
             if isinstance(cycles, Refusal):
                 infeasible[cycles] += len(space.members(family))
                 continue
-            if families and budget.is_late:
+            if bounded and budget.is_late:
                 is_whole = False
                 break
             bound = self.value_of(cycles, self.least_energy(family))
             words = quick.words(family), quick.persistent_words(family)
-            families.append(BoundedFamily(bound, family, *words))
-        return replace(self, families=tuple(families), infeasible=infeasible, is_whole=is_whole)
+            bounded[number] = BoundedFamily(bound, family, *words)
+        in_order = tuple(bounded[number] for number in sorted(bounded))
+        return replace(self, families=in_order, infeasible=infeasible, is_whole=is_whole)
+
+    def _order(self, families: Sequence[GridFamily], budget: Budget) -> Sequence[int]:
+        """Return the numbers of families in the order in which they are bounded.
+
+        In a limited time, those that divide the work best by the bound of the division come first.
+        """
+        if not budget.is_limited:
+            return range(len(families))
+        division = DivisionBound(self.quick)
+
+        @cache
+        def least(shares: tuple[Share, ...]) -> float:
+            energy = 0.0 if self.objective == "latency" else division.energy(shares)
+            return self.value_of(division.cycles(shares), energy)
+
+        return sorted(range(len(families)), key=lambda number: least(families[number].shares))
 
     @property
     def floor(self) -> float:
@@ -375,11 +399,9 @@ class Candidates:
         """Return how much the fast engine does before the reference engine, None for nothing.
 
         It is tried before runs that take longer than it mostly does, unless it has mostly been in
-        vain or would have to be compiled for a short run. On a large grid it does all it can.
+        vain or would have to be compiled for a short run.
         """
         elements = choice.family.elements
-        if elements >= LARGE_GRID:
-            return ProofEffort(in_parts=False)
         visits = int(self.quick.cycles(choice.family) * elements)
         past = self._past
         if visits < PROOF_PAYS or past.in_vain > IN_VAIN + past.proved:
@@ -387,18 +409,18 @@ class Candidates:
         if not are_compiled() and visits < COMPILATION_PAYS and past.visits < MANY:
             past.visits += visits
             return None
-        return effort_before(visits)
+        return effort_before(visits * (SLOWER if elements >= LARGE_GRID else 1))
 
-    def timed_value(self, choice: GridChoice) -> float | None:
+    def timed_value(self, choice: GridChoice, is_over: IsOver = never) -> float | None:
         """Return the objective's value of a choice by its pattern, without a run of its grid.
 
         None if its cycles do not follow from a small grid. Raises InfeasibleMapping or ProgramError
-        if the machine cannot run the choice.
+        if the machine cannot run the choice, RunStoppedError where `is_over` says so.
         """
-        cycles = self.timed_cycles(choice)
+        cycles = self.timed_cycles(choice, is_over)
         return None if cycles is None else self._value_of_run(choice, cycles)
 
-    def timed_cycles(self, choice: GridChoice) -> int | None:
+    def timed_cycles(self, choice: GridChoice, is_over: IsOver = never) -> int | None:
         """Return the cycles of a choice by its pattern, without a run of its grid.
 
         They are kept in `known_cycles`. None, and errors, as of `timed_value`.
@@ -407,8 +429,8 @@ class Candidates:
         if choice in self.known_cycles:
             return self.known_cycles[choice]
         cycles = self.known.timed(
-            choice, lambda: pattern_cycles(program_of(self.plan(choice)), profile).cycles
-        )  # fmt: skip
+            choice, lambda: pattern_cycles(program_of(self.plan(choice)), profile, is_over).cycles
+        )
         if cycles is not None:
             self._keep(self.known_cycles, choice, cycles)
         return cycles

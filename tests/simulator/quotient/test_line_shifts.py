@@ -5,6 +5,7 @@ import pytest
 from line_programs import line_program
 
 from tilewright.simulator.fast.no_certificate import NotCovered
+from tilewright.simulator.isa.machine_errors import RunStoppedError
 from tilewright.simulator.profiles.profile import load_profile
 from tilewright.simulator.quotient import line_shifts
 from tilewright.simulator.quotient.line_shifts import Representative, TakenWords, cycles_by_columns
@@ -79,6 +80,13 @@ def test_a_tile_each(width: int) -> None:
     assert cycles == Machine(program, profile).cycles()
     found = pattern_cycles(program, profile)
     assert (found.cycles, found.reason, found.elements) == (cycles, "", columns)
+
+
+def test_no_attempt_begins_when_time_is_over() -> None:
+    program, profile = parse_program(tiles(61), "row.txt"), load_profile("wse3-sdk-sim")
+    for find in (cycles_by_columns, pattern_cycles):
+        with pytest.raises(RunStoppedError):
+            find(program, profile, lambda: True)
 
 
 def test_too_small_a_grid(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,9 @@ from tilewright.mapper.searches.budget import budget_from
 from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.simulator.execution.mapped_workload import grid_path
 from tilewright.simulator.quotient import pattern_cycles
+from tilewright.simulator.search import candidate_search
 from tilewright.simulator.search.candidates import candidates
+from tilewright.simulator.search.candidates.candidate_runs import CandidateRuns
 from tilewright.simulator.search.grid_mapping import (
     GridMapping,
     GridRequest,
@@ -43,6 +45,15 @@ def mapped() -> GridMapping:
     arch = load_arch(HARDWARE, variables={"GridX": 30, "GridY": 6})
     workload = load_workload(load_document("w.yaml", text=RESIDENT_GEMV))
     return map_on_grid(arch, workload, GridRequest(constraints={"Y": CONSTRAINTS}))
+
+
+def search_of_a_large_grid() -> candidate_search.CandidateSearch:
+    arch = load_arch(HARDWARE, variables={"GridX": 30, "GridY": 6})
+    workload = load_workload(load_document("w.yaml", text=RESIDENT_GEMV))
+    cascade = cascade_of(arch, workload, GridRequest(constraints={"Y": CONSTRAINTS}))
+    large = cascade.options[0][0].search(1 << 60)
+    assert large is not None
+    return large
 
 
 OBJECTIVES: tuple[GridObjective, ...] = ("latency", "energy", "edp")
@@ -119,3 +130,30 @@ def test_time_is_left_for_a_run_on_numbers() -> None:
     cycles = best.candidates.known_cycles[best.choice]
     elements = best.candidates.plan(best.choice).placement.size
     assert best.seconds_on_numbers(is_alone=False) == pytest.approx(1e-8 * cycles * elements)
+
+
+@pytest.mark.usefixtures("patterns")
+def test_a_timing_that_time_ends_leaves_the_candidate_where_it_was(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    search = search_of_a_large_grid()
+    while not search.heap.entries[0].is_settled:
+        assert search.refine()
+    before, undecided = sorted(search.heap.entries), search.undecided
+    late = iter([False, True, True])
+    monkeypatch.setattr(CandidateRuns, "is_over", property(lambda _: next(late)))
+    assert not search.step()
+    assert (sorted(search.heap.entries), search.undecided) == (before, undecided)
+    assert search.best_bounded() == before[0].choice
+
+
+@pytest.mark.usefixtures("patterns")
+def test_a_candidate_that_no_refinement_shows_has_a_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(candidate_search, "MOST_REFINED", 0)
+    search = search_of_a_large_grid()
+    least = search.heap.entries[0].family
+    choice = search.best_bounded()
+    assert choice is not None
+    assert choice.family == least
+    assert search.candidates.least_cycles(choice) > 0
+    assert search.best_bounded() == choice

@@ -70,10 +70,16 @@ def test_an_answer_that_was_not_executed_says_so_in_all_its_forms(
     assert not document["is_executed"]
     assert document["search"]["value"] is None
     assert document["search"]["lower_bound"] > 0
+    assert document["search"]["lower_bound"] <= document["prediction"]["latency"]
+    for program in document["prediction"]["programs"]:
+        assert re.search(
+            rf"  {program['name']} +at least +{program['lower_bound_cycles']:,} cycles", text
+        )
     answer.write_page(tmp_path / "page.html", "two products")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "A mapping, not executed" in page
     assert "No mapping has less latency than" in page
+    assert f"{document['prediction']['lower_bound_cycles']:,}" in page
     nest = re.findall(r'<span class="(?:storage|temporal|spatial|compute|step)">(.*?)</span>', page)
     assert text.split("\n\n")[0].splitlines() == [*map(unescape, nest)]
     assert "not executed; in the search: " in text.splitlines()[-2]

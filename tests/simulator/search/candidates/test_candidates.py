@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from grid_mappings import einsum_workload, grid_arch
 
 from tilewright.mapper.grid.grid import grid_of
-from tilewright.mapper.grid.grid_mapspace import GridMapspace
+from tilewright.mapper.grid.grid_mapspace import GridFamily, GridMapspace
 from tilewright.mapper.searches.budget import Budget
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.search.candidates.candidates import Candidates
+from tilewright.simulator.search.division_bound import DivisionBound
 from tilewright.simulator.search.grid_certificate import GridObjective, objective_value
 
 
@@ -71,5 +74,24 @@ def test_without_time_one_family_is_bounded_and_the_floor_stands_for_the_others(
     flat, settings = whole.flat, whole.settings
     short = Candidates.unbounded("latency", settings, flat, whole.space).bounded(Budget(0.0))
     assert (whole.is_whole, short.is_whole) == (True, False)
-    assert short.families == whole.families[:1]
+    (family,) = short.families
+    assert family in whole.families
     assert 0 < short.floor <= min(family.bound for family in whole.families)
+
+
+@pytest.mark.parametrize("objective", ["latency", "energy"])
+def test_in_a_limited_time_the_best_divisions_are_bounded_first(objective: GridObjective) -> None:
+    all_of_them = candidates_of("matrix product", objective)
+    time_enough = all_of_them.bounded(Budget(deadline=time.monotonic() + 1e6))
+    assert time_enough == all_of_them
+    first = all_of_them.bounded(Budget(deadline=0.0))
+    assert not first.is_whole
+    division = DivisionBound(all_of_them.quick)
+
+    def least(family: GridFamily) -> float:
+        if objective == "latency":
+            return division.cycles(family.shares)
+        return all_of_them.value_of(division.cycles(family.shares), division.energy(family.shares))
+
+    (bounded,) = first.families
+    assert least(bounded.family) == min(least(f.family) for f in all_of_them.families)
