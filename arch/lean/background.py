@@ -7,13 +7,19 @@ which later compilations fail; so it compiles elsewhere, and goes on to the end.
 from __future__ import annotations
 
 from collections.abc import Callable
-from threading import Thread
+from threading import Lock, Thread
 from threading import enumerate as threads
 from time import sleep
 from typing import TypeVar
 
 T = TypeVar("T")
 
+UNDISTURBED = Lock()
+"""Held while a thread starts, and by whoever raises an exception in another thread.
+
+Until a new thread runs, CPython 3.11 takes it for the one that made it: an exception for that one
+would end the new thread before it says that it runs, which the other waits for without end.
+"""
 _NAME = "tilewright-background"
 _LISTEN = 0.005  # seconds between two looks
 
@@ -35,7 +41,7 @@ def in_background(work: Callable[[], T]) -> T:
 
     thread = Thread(target=run, name=_NAME, daemon=False)  # also below a thread that is one
     try:
-        thread.start()
+        start_undisturbed(thread)
     except RuntimeError:  # cannot start a new thread
         return work()
     while not results and not errors:
@@ -43,6 +49,12 @@ def in_background(work: Callable[[], T]) -> T:
     if errors:
         raise errors[0]
     return results[0]
+
+
+def start_undisturbed(thread: Thread) -> None:
+    """Start a thread; no interruption comes meanwhile. RuntimeError if the system has none left."""
+    with UNDISTURBED:
+        thread.start()
 
 
 def is_busy() -> bool:

@@ -320,7 +320,11 @@ def _on_machine(
     arch: Arch, work: Workload, machine: str, options: dict[str, Any], output: _GridOutput
 ) -> None:
     """Search with the machine in the loop, and print the answer."""
-    from tilewright.dse.command.machine.grid_answer import check_options, find_on_machine
+    from tilewright.dse.command.machine.grid_answer import (
+        check_options,
+        compile_engine,
+        find_on_machine,
+    )
     from tilewright.dse.command.machine.grid_front_answer import find_front_on_machine
     from tilewright.dse.command.search_progress import SearchDisplay
     from tilewright.dse.run.interrupts import stopping_searches
@@ -328,6 +332,7 @@ def _on_machine(
 
     check_options(options)
     with stopping_searches(), SearchDisplay(options["objective"]) as display:
+        compile_engine(display)
         find = find_front_on_machine if options.get("front") else find_on_machine
         answer = find(arch, work, machine, {**options, "html": output.html is not None}, display)
     if output.save is not None:

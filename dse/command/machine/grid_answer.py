@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilewright.arch.errors import TilewrightError
-from tilewright.arch.parallel_compilation import processors
+from tilewright.arch.parallel_compilation import compile_missing, processors
 from tilewright.arch.quantities import label, quantity, some
 from tilewright.dse.command.console import given_option
 from tilewright.dse.command.machine.prediction_answer import least_lines, prediction_document
@@ -44,6 +44,19 @@ def check_options(options: Mapping[str, Any]) -> None:
             f"{given} is an option of searches by the model",
             instead="--machine without it, or the search without --machine",
         )
+
+
+def compile_engine(tell: Callable[[Progress], None]) -> None:
+    """Compile what finds times of runs, if it is not on disk: no part of a search, or its budget.
+
+    `tell`: gets what is done, if anything is.
+    """
+    from tilewright.arch.compiled import is_kept
+    from tilewright.simulator.fast.fast_entries import OF_TIMES
+
+    if not all(map(is_kept, OF_TIMES)):
+        tell(Progress("compiling the engine, once on a computer", inf, 0.0))
+        compile_missing(OF_TIMES)
 
 
 @dataclass(frozen=True, slots=True)

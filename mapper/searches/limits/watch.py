@@ -15,6 +15,7 @@ from collections.abc import Callable
 from math import inf
 from typing import Generic, TypeVar
 
+from tilewright.arch.lean.background import UNDISTURBED, start_undisturbed
 from tilewright.mapper.searches.budget import (
     STOP_REQUESTED,
     Budget,
@@ -72,7 +73,7 @@ class _Watch(Generic[R]):
 
     def start(self) -> None:
         _silence_lost()
-        self._thread.start()
+        start_undisturbed(self._thread)
 
     def end(self) -> None:
         """End the thread; no interruption comes after that.
@@ -106,7 +107,10 @@ class _Watch(Generic[R]):
 
 def _raise_in(thread: int, exception: type[BaseException]) -> None:
     """Raise an exception in another thread at its next step, in the place of one not yet raised."""
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(exception))
+    with UNDISTURBED:
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(
+            ctypes.c_ulong(thread), ctypes.py_object(exception)
+        )
 
 
 def _silence_lost() -> None:

@@ -9,14 +9,17 @@ import pytest
 from cascades import cascade_arch, cascade_workload
 from grid_mappings import HARDWARE, einsum_workload
 
+from tilewright.arch.compiled import Kernel
 from tilewright.arch.files.source import load_document
 from tilewright.arch.spec.load import load_arch
-from tilewright.dse.command.machine.grid_answer import find_on_machine
+from tilewright.dse.command.machine import grid_answer
+from tilewright.dse.command.machine.grid_answer import compile_engine, find_on_machine
 from tilewright.dse.command.machine.grid_front_answer import find_front_on_machine
 from tilewright.mapper.mapping.mapping_file import load_mapping
 from tilewright.mapper.searches.budget import STOP_REQUESTED, Budget
 from tilewright.mapper.searches.result import Progress
 from tilewright.mapper.searches.shared.hit_counts import SIMULATIONS
+from tilewright.simulator.fast.fast_entries import OF_TIMES
 from tilewright.simulator.search import grid_mapping
 
 
@@ -37,6 +40,18 @@ def test_text_document_and_file_are_of_one_answer() -> None:
     saved = load_mapping(load_document("m.yaml", text=answer.mapping_file()))
     assert saved == answer.answer.mapping
     assert all(state.lower_bound <= state.value for state in states)
+
+
+def test_the_engine_is_compiled_before_the_budget_of_a_search_begins(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """With no machine code on disk; a stand-in for the compilation, which takes a minute."""
+    compiled, states = list[Kernel](), list[Progress]()
+    monkeypatch.setattr(grid_answer, "compile_missing", compiled.extend)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    compile_engine(states.append)
+    assert compiled == list(OF_TIMES)
+    assert [state.doing for state in states] == ["compiling the engine, once on a computer"]
 
 
 def test_a_request_to_stop_gives_the_best_so_far_with_its_bound() -> None:

@@ -48,6 +48,24 @@ def after(seconds: float) -> Callable[[], str | None]:
     return lambda: "late" if time.monotonic() - begin > seconds else None
 
 
+def test_threads_that_start_meanwhile() -> None:
+    """A subprocess: a new thread could get the exception before it says that it runs."""
+    code = (
+        "from tilewright.arch.lean import background\n"
+        "from tilewright.mapper.searches.limits import watch\n"
+        "import time\n"
+        "background._LISTEN, watch.LOOK = 0.0, 0.001\n"
+        "def starts():\n"
+        "    while True:\n"
+        "        background.in_background(lambda: None)\n"
+        "for _ in range(200):\n"
+        "    end = time.monotonic() + 0.003\n"
+        "    late = lambda: 'late' if time.monotonic() > end else None\n"
+        "    assert watch.interrupted_when(late, starts, str.upper) == 'LATE'\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
 def test_under_a_profiler(monkeypatch: pytest.MonkeyPatch) -> None:
     """A subprocess: the interpreter itself may go round in circles, and hear no signal."""
     code = (
