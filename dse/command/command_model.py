@@ -255,11 +255,13 @@ def map_command(
     ):
         answer = find_mapping(machine, work, {**options, "progress": display})
     answer = _with_smaller_memories(answer.at(point), machine, sizes, options)
-    _write_files(answer, machine, _title(arch, workload), save=save, html=html)
-    if as_json:
-        emit(answer.document())
-    else:
-        click.echo("\n".join([answer.text(limit), *machine_notes(machine, work)]))
+    try:
+        _write_files(answer, machine, _title(arch, workload), save=save, html=html)
+    finally:  # a full disk costs the file, not the answer
+        if as_json:
+            emit(answer.document())
+        else:
+            click.echo("\n".join([answer.text(limit), *machine_notes(machine, work)]))
 
 
 def _with_smaller_memories(
@@ -335,14 +337,16 @@ def _on_machine(
         compile_engine(display)
         find = find_front_on_machine if options.get("front") else find_on_machine
         answer = find(arch, work, machine, {**options, "html": output.html is not None}, display)
-    if output.save is not None:
-        write_atomically(output.save, answer.mapping_file())
-    if output.html is not None:
-        answer.write_page(output.html, output.subject)
-    if output.as_json:
-        emit(answer.document())
-    else:
-        click.echo(answer.text())
+    try:
+        if output.save is not None:
+            write_atomically(output.save, answer.mapping_file())
+        if output.html is not None:
+            answer.write_page(output.html, output.subject)
+    finally:  # a full disk costs the file, not the answer
+        if output.as_json:
+            emit(answer.document())
+        else:
+            click.echo(answer.text())
 
 
 def _title(arch: Names, workload: Names) -> str:

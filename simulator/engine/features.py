@@ -15,12 +15,16 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from tilewright.arch.compiled import Kernel
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.store_layout import StoreLayout
 from tilewright.simulator.engine.engine_entries import (
     compile_entries,
     compile_features,
     feature_kernel,
+    follow,
+    run,
+    schedule_all,
 )
 from tilewright.simulator.isa.operations import ADD, MAX, MOVE, SUB
 
@@ -154,6 +158,12 @@ def compile_needed(store: at.Table, parts: StoreLayout) -> None:
     parts: where each table of the program is.
     """
     compile_entries(_names(_needed(store, parts)))
+
+
+def engine_kernels() -> list[Kernel]:
+    """Return the kernels of the engine that Python calls, with those of all rare features."""
+    rare = [(feature.module, name) for feature in FEATURES for name in feature.entries.values()]
+    return [*(feature_kernel(*kernel) for kernel in rare), run, schedule_all, follow]
 
 
 def _needed(store: at.Table, parts: StoreLayout) -> list[Feature]:

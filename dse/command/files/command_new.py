@@ -13,6 +13,7 @@ import click
 from tilewright.arch.errors import SpecError
 from tilewright.dse.command.console import emit, json_option
 from tilewright.dse.command.design_options import completes, load_machine
+from tilewright.dse.store.safe_files import write_atomically
 
 if TYPE_CHECKING:
     from tilewright.arch.spec.architecture import Arch
@@ -111,7 +112,7 @@ def _write(kind: str, path: Path, words: dict[str, str], as_json: bool) -> None:
     text = template.read_text(encoding="utf-8")
     for word, value in {"NAME": _plain(path.stem), **words}.items():
         text = _with_word(text, word, value)
-    path.write_text(text, encoding="utf-8")
+    write_atomically(path, text)
     if as_json:
         emit({"kind": kind, "file": str(path)})
         return

@@ -47,16 +47,18 @@ def check_options(options: Mapping[str, Any]) -> None:
 
 
 def compile_engine(tell: Callable[[Progress], None]) -> None:
-    """Compile what finds times of runs, if it is not on disk: no part of a search, or its budget.
+    """Compile the engines, as far as they are not on disk: no part of a search, or its budget.
 
     `tell`: gets what is done, if anything is.
     """
     from tilewright.arch.compiled import is_kept
+    from tilewright.simulator.engine.features import engine_kernels
     from tilewright.simulator.fast.fast_entries import OF_TIMES
 
-    if not all(map(is_kept, OF_TIMES)):
+    kernels = [*OF_TIMES, *engine_kernels()]
+    if not all(map(is_kept, kernels)):
         tell(Progress("compiling the engine, once on a computer", inf, 0.0))
-        compile_missing(OF_TIMES)
+        compile_missing(kernels)
 
 
 @dataclass(frozen=True, slots=True)

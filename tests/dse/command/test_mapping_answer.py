@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from design_files import ARCH, CHAIN, run
 
 
@@ -43,3 +44,12 @@ def test_map_fuses_and_a_fused_mapping_costs_what_was_found(files):
     refused = run("map", *place, "--front", "energy,speed")
     assert refused.exit_code == 2
     assert "no such metric" in refused.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+def test_a_full_disk_costs_the_file_not_the_answer(files):
+    place = ("--arch", "arch.yaml", "--workload", "work.yaml")
+    done = run("map", *place, "--save", "/dev/full", "--json")
+    assert done.exit_code == 4
+    assert "No space left on device: /dev/full" in done.stderr
+    assert json.loads(done.stdout)["verified"]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from errno import ENOSPC
 
 import pytest
 from design_files import ARCH, run
@@ -54,6 +56,17 @@ def test_a_file_that_exists_stays(here):
     assert done.exit_code == 2
     assert "a file of that name exists" in done.stderr
     assert (here / "chip.yaml").read_text() == "mine"
+
+
+def test_a_full_disk_leaves_no_file(here, monkeypatch):
+    def full(_handle):
+        raise OSError(ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    done = run("new", "arch", "chip")
+    assert done.exit_code == 4
+    assert "No space left on device: chip.yaml" in done.stderr
+    assert list(here.iterdir()) == []
 
 
 def test_an_architecture_without_anything_to_change(here):

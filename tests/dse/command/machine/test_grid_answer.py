@@ -19,7 +19,6 @@ from tilewright.mapper.mapping.mapping_file import load_mapping
 from tilewright.mapper.searches.budget import STOP_REQUESTED, Budget
 from tilewright.mapper.searches.result import Progress
 from tilewright.mapper.searches.shared.hit_counts import SIMULATIONS
-from tilewright.simulator.fast.fast_entries import OF_TIMES
 from tilewright.simulator.search import grid_mapping
 
 
@@ -50,7 +49,8 @@ def test_the_engine_is_compiled_before_the_budget_of_a_search_begins(
     monkeypatch.setattr(grid_answer, "compile_missing", compiled.extend)
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     compile_engine(states.append)
-    assert compiled == list(OF_TIMES)
+    names = {kernel.name for kernel in compiled}
+    assert {"solve", "run", "map_step"} <= names, "of both engines, and of rare features"
     assert [state.doing for state in states] == ["compiling the engine, once on a computer"]
 
 
