@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
+from textwrap import shorten
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 _SHARE = 20  # of its own duration, that the view waits before it is computed again
 _REASONS = 2
+_LONGEST = 100  # characters of a reason
 
 
 class LiveView:
@@ -50,7 +52,9 @@ class LiveView:
             TextColumn("[bold]{task.description}"), BarColumn(), MofNCompleteColumn(), TimeLeft()
         )
         self._task: TaskID = self._bar.add_task(spec.name, total=spec.trials)
-        self._state = Text("  the first batch is being evaluated")
+        self._state = Text(
+            "  the first batch is being evaluated", no_wrap=True, overflow="ellipsis"
+        )
         self._stop = stop or threading.Event()
         self._live = Live(
             get_renderable=self._shown, console=Console(stderr=True), refresh_per_second=4
@@ -140,7 +144,10 @@ def _frequent_reasons(trials: Sequence[Trial]) -> tuple[str, ...]:
     from tilewright.dse.report.reasons import group_reasons
 
     groups = group_reasons([trial for trial in trials if trial.same_as is None])
-    return tuple(f"{group.count} × {group.example[:100]}" for group in groups[:_REASONS])
+    return tuple(
+        f"{group.count} × {shorten(group.example, _LONGEST, placeholder=' …')}"
+        for group in groups[:_REASONS]
+    )
 
 
 def watcher_for(spec: StudySpec, stop: threading.Event | None = None) -> LiveView | ProgressLines:

@@ -42,6 +42,22 @@ def test_a_terminal_shows_front_growth_rate_and_reasons(toy, tmp_path, monkeypat
     assert state_lines(run.spec, bad)[0] == "front 0, infeasible 1"
 
 
+def test_no_line_is_longer_than_the_terminal(toy, tmp_path, monkeypatch, capsys):
+    run_here(toy, tmp_path, {"search.trials": 8})
+    run = open_run(tmp_path / "run")
+    reason = "no mapping fits the grid: " + "SRAM of an element is too small " * 9
+    bad = [replace(trial, status="infeasible", metrics={}, reason=reason) for trial in run.trials]
+    assert state_lines(run.spec, bad)[-1].endswith(" SRAM of …"), "cut between words"
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "60")
+    with watcher_for(run.spec) as view:
+        view.batch(bad, 1.0)
+    shown = capsys.readouterr().err
+    (line,) = {line for line in shown.splitlines() if "no mapping fits" in line}
+    assert line.rstrip().endswith("…")
+    assert len(line) <= 60
+
+
 def test_after_ctrl_c_the_view_says_what_happens(toy, tmp_path, monkeypatch, capsys):
     run_here(toy, tmp_path, {"search.trials": 8})
     run = open_run(tmp_path / "run")
