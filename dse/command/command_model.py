@@ -249,10 +249,7 @@ def map_command(
         chosen = {**options, "point": point, "limit": limit, "what_if": sizes}
         _on_machine(machine, work, machine_name, chosen, output)
         return
-    with (
-        stopping_searches(),
-        SearchDisplay(options["objective"]) as display,
-    ):
+    with stopping_searches(), SearchDisplay(options["objective"]) as display:
         answer = find_mapping(machine, work, {**options, "progress": display})
     answer = _with_smaller_memories(answer.at(point), machine, sizes, options)
     try:
