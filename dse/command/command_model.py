@@ -331,7 +331,8 @@ def _on_machine(
 
     check_options(options)
     with stopping_searches(), SearchDisplay(options["objective"]) as display:
-        compile_engine(display)
+        if options["budget"] is not None:
+            compile_engine(display)
         find = find_front_on_machine if options.get("front") else find_on_machine
         answer = find(arch, work, machine, {**options, "html": output.html is not None}, display)
     try:
