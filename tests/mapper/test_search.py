@@ -150,9 +150,9 @@ def test_infeasible_says_which_memory_by_how_much() -> None:
     assert caught.value.exit_code == 3
     assert str(caught.value) == (
         "no mapping of T1 fits. These 2 constraints conflict; no smaller set does:\n"
-        "  - REG has 7 bit (<text>:23:11), but the others need at least 8: 8 bit for W0\n"
-        "  - REG must keep W0 (<text>:26:21)\n"
-        "  at:      <text>:23:11 (arch.nodes[3].size)\n"
+        "  - REG has 7 bit (<text>:22:11), but the others need at least 8: 8 bit for W0\n"
+        "  - REG must keep W0 (<text>:23:21)\n"
+        "  at:      <text>:22:11 (arch.nodes[3].size)\n"
         "  instead: REG.size: 8 (now 7)\n"
         "        or: REG.tensors.keep: without W0"
     )

@@ -10,8 +10,8 @@ from tilewright.mapper.workload.workload import Workload
 from tilewright.mapper.workload.workload_loading import load_workload
 
 ARCH = arch_text(
-    memory("DRAM", "inf", "keep: ~Intermediates, may_keep: All", (100, 16), (110, 8)),
-    memory("BUF", 1024, "keep: ~DRAM, may_keep: All", (5, 256), (6, 128)),
+    memory("DRAM", "inf", 'keep: "~Intermediates", may_keep: All', (100, 16), (110, 8)),
+    memory("BUF", 1024, 'keep: "~DRAM", may_keep: All', (5, 256), (6, 128)),
     lanes("PE", "x", 8),
     memory("REG", 16, "keep: weight", (1, "inf")),
     mac(0.5),
