@@ -273,7 +273,9 @@ class _FrontWalk:
             reached = self.bounds.values(self.bounds.latency(cycles), energy, words)
             return self._is_over or self._is_beaten(reached)
 
-        cycles = self.candidates.timed_cycles(choice) if self.candidates.is_large(choice) else None
+        cycles = None
+        if self.candidates.is_large(choice):
+            cycles = self.candidates.timed_cycles(choice, lambda: self._is_over)
         if cycles is None:
             cycles = self.candidates.simulated_cycles(choice, is_unwanted)
         latency = self.bounds.latency(cycles)
