@@ -18,6 +18,7 @@ from tilewright.dse.run.runner import check_copies
 from tilewright.dse.study.design_space import Dimension, canonical_json
 from tilewright.dse.study.knobs import knob_text, labels_of
 from tilewright.dse.study.study_loading import load_study
+from tilewright.mapper.searches.result import gap_text
 
 _WIDEST = 8  # letters of a bar
 
@@ -100,8 +101,11 @@ class TrialExplanation:
         if self.trial.proof == "optimal":
             metric = f" in {label(self.best_in)}" if self.best_in else ""
             return f"{self._mapping()} is proven optimal{metric}{verified}"
-        gap = "without end" if self.trial.gap is None else f"{100 * self.trial.gap:.3g} %"
-        return f"{self._mapping()} is within a gap of {gap} of a lower bound{verified}"
+        gap = self.trial.gap
+        if gap is None:
+            return f"{self._mapping()} has no lower bound above 0{verified}"
+        distance = f"within {gap_text(gap)} of" if gap < 1 else f"at most {gap_text(gap)}"
+        return f"{self._mapping()} is {distance} a lower bound{verified}"
 
     def _mapping(self) -> str:
         return "its mapping" if self.workloads == 1 else "its mapping of each workload, by itself,"

@@ -12,6 +12,10 @@ from tilewright.dse.run.pareto import Goal
 from tilewright.dse.run.record import Objective, Trial, TrialStatus, costs_of, front_of, points_of
 from tilewright.dse.study.knobs import knob_text, labels_of
 from tilewright.dse.study.study import StudySpec
+from tilewright.mapper.searches.result import gap_text
+
+WIDE_GAP = 0.1
+"""From this relative distance to its lower bound on, a mapping puts a comparison in doubt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,10 +179,30 @@ def conclusion(spec: StudySpec, trials: Sequence[Trial]) -> str:
         words = _against_reference(best)
         lines.append(f"  {best.title}: {best.value}{words}, trial {best.trial.number}")
         lines.append(f"    {_knobs(spec, best.trial, reference)}")
+    if doubt := caution(spec, trials):
+        lines += textwrap.wrap(doubt, 96, initial_indent="  ", subsequent_indent="  ")
     lines += [f"  Published: {text}" for text in published_figures(spec, front)]
     if not front and trials:
         lines += ["No design is feasible. The reasons:", *_reasons(trials)]
     return "\n".join(lines)
+
+
+def caution(spec: StudySpec, trials: Sequence[Trial]) -> str:
+    """Return what to beware of in the comparison of the best designs; empty where it is sound.
+
+    A mapping far from its lower bound may be a poor one of a good design.
+    """
+    reference = reference_of(trials)
+    named = [best.trial for best in highlights(spec, trials)]
+    gaps = [each.gap or 0.0 for each in (*named, reference) if each and each.proof == "bounded"]
+    if max(gaps, default=0.0) <= WIDE_GAP:
+        return ""
+    text = (
+        "Beware: mappings of these designs are not proven optimal, with gaps of up to"
+        f" {gap_text(max(gaps))}: differences may come from the search for mappings."
+    )
+    is_limited = spec.model == "analytical" and "budget" in spec.mapper
+    return f"{text} A longer mapper.budget narrows them." if is_limited else text
 
 
 def _against_reference(best: BestDesign) -> str:

@@ -13,6 +13,7 @@ from tilewright.dse.report.conclusion import reference_of
 from tilewright.dse.run.record import Trial, costs_of, front_of
 from tilewright.dse.study.knobs import knob_text, labels_of
 from tilewright.dse.study.study import StudySpec
+from tilewright.mapper.searches.result import gap_text
 
 _MANY = 0.5  # share of designs from which on a card warns
 _DEAD = 0.01  # share of the spread below which a knob has little effect
@@ -193,13 +194,8 @@ def _unproven(designs: Sequence[Trial]) -> Iterator[HealthCard]:
         yield HealthCard("Mappings proven optimal", f"all {len(proofs)}", "good")
         return
     gap = max((trial.gap or 0.0) for trial in bounded)
-    words = f"{len(bounded)} of {len(proofs)}; the largest gap is {percent(gap)}"
+    words = f"{len(bounded)} of {len(proofs)}; the largest gap is {gap_text(gap)}"
     yield HealthCard("Mappings not proven optimal", words, "warn")
-
-
-def percent(gap: float) -> str:
-    """Return a gap as a percentage of three digits, without an exponent: `5.24 %`, `1,110 %`."""
-    return f"{100 * gap:.3g} %" if gap < 9.99 else f"{100 * gap:,.0f} %"
 
 
 def _dead_knobs(spec: StudySpec, designs: Sequence[Trial]) -> HealthCard:

@@ -10,12 +10,17 @@ from statistics import median
 from typing import Any
 
 from tilewright.arch.quantities import UNITS, label, some
-from tilewright.dse.report.conclusion import census, highlights, published_figures, reference_of
+from tilewright.dse.report.conclusion import (
+    caution,
+    census,
+    highlights,
+    published_figures,
+    reference_of,
+)
 from tilewright.dse.report.health import (
     chance_share,
     health_cards,
     importance,
-    percent,
     smallest_changes,
 )
 from tilewright.dse.report.page import script_safe, templates
@@ -28,6 +33,7 @@ from tilewright.dse.run.study_loop import BOUND, counted, is_complete
 from tilewright.dse.store.safe_files import write_atomically
 from tilewright.dse.study.knobs import knob_text
 from tilewright.dse.study.study import StudySpec
+from tilewright.mapper.searches.result import gap_text
 
 
 def write_report(run: RunDirectory, spec: StudySpec, trials: Sequence[Trial]) -> Path:
@@ -43,7 +49,7 @@ def render(run: RunDirectory, spec: StudySpec, trials: Sequence[Trial]) -> str:
     pages.filters["knob"] = knob_text
     pages.filters["reason"] = reason_of
     pages.filters["limit"] = limit_text
-    pages.filters["percent"] = percent
+    pages.filters["gap"] = gap_text
     return pages.get_template("report.html").render(_context(run, spec, trials))
 
 
@@ -63,6 +69,7 @@ def _context(run: RunDirectory, spec: StudySpec, trials: Sequence[Trial]) -> dic
         "counted": counted(trials),
         "census": census(trials, len(front), points_of(front, spec.objectives)),
         "highlights": highlights(spec, trials),
+        "caution": caution(spec, trials),
         "reference": reference,
         "published": published_figures(spec, front),
         "knobs": list(zip(data["knobs"], spec.space.paths, strict=True)),

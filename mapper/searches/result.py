@@ -82,13 +82,15 @@ class SearchCertificate:
 
 
 def gap_text(gap: float) -> str:
-    """Return a relative distance as text: 0.025 is "2.5 %", 33 is "34 x".
+    """Return a relative distance as text: 0.025 is "2.5 %", 33 is "34 x", 5122 is "5,123 x".
 
     From 1 on it is a ratio to the bound; infinity is "without end".
     """
     if gap == inf:
         return "without end"
-    return f"{100 * gap:.3g} %" if gap < 1 else f"{1 + gap:.2g} x"
+    if gap < 1:
+        return f"{100 * gap:.3g} %"
+    return f"{1 + gap:.2g} x" if gap < 98.5 else f"{1 + gap:,.0f} x"
 
 
 @dataclass(frozen=True, slots=True)

@@ -238,6 +238,7 @@ def test_large_gaps_are_ratios() -> None:
     assert gap_text(0.0253) == "2.53 %"
     assert gap_text(0.999) == "99.9 %"
     assert gap_text(33.0) == "34 x"
+    assert gap_text(5122.3) == "5,123 x"
     assert gap_text(inf) == "without end"
 
 

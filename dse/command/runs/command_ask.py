@@ -168,13 +168,14 @@ def _loop_nests(details: Mapping[str, Any]) -> Iterator[str]:
 
 def _shown(name: str, value: Any) -> str:
     from tilewright.arch.quantities import quantity, unit_of_metric
+    from tilewright.mapper.searches.result import gap_text
 
     if isinstance(value, bool):
         return "yes" if value else "no"
     if name == "seconds":
         return quantity(value, "latency")
     if name == "gap":
-        return f"{100 * value:.3g} %"
+        return gap_text(value)
     if isinstance(value, float) and unit_of_metric(name):
         return quantity(value, name)
     return f"{value:.6g}" if isinstance(value, float) else str(value)

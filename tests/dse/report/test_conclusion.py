@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from tilewright.dse.report.conclusion import census, compare, conclusion, highlights
+from tilewright.dse.report.conclusion import caution, census, compare, conclusion, highlights
 from tilewright.dse.run.record import Trial
 from tilewright.dse.study.study_loading import load_study
 
@@ -84,3 +86,18 @@ def test_without_a_feasible_design_the_reasons_are_given(toy, tmp_path):
     text = conclusion(spec, [trial(0, "infeasible"), trial(1, "infeasible")])
     assert text.endswith("No design is feasible. The reasons:\n  2 × k = 3 does not divide")
     assert highlights(spec, [trial(0, "infeasible")]) == []
+
+
+def test_a_comparison_of_mappings_far_from_their_bounds_is_put_in_doubt(toy, tmp_path):
+    spec = load_study(toy.write_study(tmp_path))
+    sound = [
+        replace(trial(0, energy=4e-6, cycles=1000.0), proof="optimal", gap=0.0),
+        replace(trial(1, energy=1e-6, cycles=1200.0), proof="bounded", gap=0.1),
+    ]
+    assert caution(spec, sound) == ""
+    far = [sound[0], replace(sound[1], gap=4.0)]
+    assert caution(spec, far).startswith("Beware: mappings of these designs are not proven optimal")
+    assert "with gaps of up to 5 x: differences may come from the search" in caution(spec, far)
+    assert "Beware: " in conclusion(spec, far)
+    beaten = [*sound, replace(trial(2, energy=5e-6, cycles=1300.0), proof="bounded", gap=4.0)]
+    assert caution(spec, beaten) == ""  # no comparison names it
