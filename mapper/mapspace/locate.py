@@ -199,9 +199,8 @@ class _Assignment:
         """
         slot, unassigned = self._slots[index], self._gaps[0]
         if isinstance(slot, SpatialLoops):
-            dim = (slot.component, slot.name)
             spatial = (s for s in unassigned if isinstance(s, Spatial))
-            return [s for s in spatial if (s.component, s.name) == dim]
+            return [s for s in spatial if (s.component, s.name) == slot.dim]
         assert isinstance(slot, TemporalLoops)
         variables = slot.variables
 

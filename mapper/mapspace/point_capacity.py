@@ -37,7 +37,7 @@ def occupied(
     lanes: dict[tuple[str, str], Tile] = {}
     for slot, tile in zip(slots, tiles, strict=True):
         if isinstance(slot, SpatialLoops):
-            lanes[slot.component, slot.name] = tuple(map(floordiv, tile_above, tile))
+            lanes[slot.dim] = tuple(map(floordiv, tile_above, tile))
         elif isinstance(slot, Reservation):
             seen = tuple(
                 map(prod, zip(tile_above, *(lanes[name] for name in slot.open_dims), strict=True))

@@ -122,7 +122,7 @@ class Points:
             yield self
             return
         for chosen in product(*(loops.choices for loops in open_dims)):
-            lanes = {(d.component, d.name): c for d, c in zip(open_dims, chosen, strict=True)}
+            lanes = {loops.dim: c for loops, c in zip(open_dims, chosen, strict=True)}
             slots = [_with_chosen_lanes(slot, open_dims, lanes) for slot in self.slots]
             yield Points(self.problem, self.template, slots, self.lattice)
 
@@ -130,7 +130,7 @@ class Points:
         """Return the dimensions whose lanes some reservation depends on."""
         names = {n for slot in self.slots if isinstance(slot, Reservation) for n in slot.open_dims}
         dims = (slot for slot in self.slots if isinstance(slot, SpatialLoops))
-        return [loops for loops in dims if (loops.component, loops.name) in names]
+        return [loops for loops in dims if loops.dim in names]
 
     def _extend(self, tiles: Tiles, tile: Tile, used: tuple[float, ...]) -> Iterator[Tiles]:
         index = len(tiles)
@@ -347,15 +347,14 @@ def _with_chosen_lanes(
     slot: Slot, open_dims: Sequence[SpatialLoops], chosen: Mapping[DimName, Choice]
 ) -> Slot:
     """Return a slot of a template in which the open dimensions have one choice of lanes each."""
-    if isinstance(slot, SpatialLoops) and (slot.component, slot.name) in chosen:
-        return replace(slot, choices=(chosen[slot.component, slot.name],))
+    if isinstance(slot, SpatialLoops) and slot.dim in chosen:
+        return replace(slot, choices=(chosen[slot.dim],))
     if not isinstance(slot, Reservation) or not slot.open_dims:
         return slot
     lanes = dict(slot.lanes)
     for loops in open_dims:
-        dim = (loops.component, loops.name)
-        if dim in slot.open_dims:
-            for variable, number in zip(loops.variables, chosen[dim], strict=True):
+        if loops.dim in slot.open_dims:
+            for variable, number in zip(loops.variables, chosen[loops.dim], strict=True):
                 lanes[variable] = lanes.get(variable, 1) * number
     distributed = tuple(sorted((v, number) for v, number in lanes.items() if number > 1))
     return replace(slot, lanes=distributed, open_dims=())

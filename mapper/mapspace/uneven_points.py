@@ -234,8 +234,7 @@ class UnevenPoints(Points):
             return [step]
         if isinstance(slot, TemporalLoops):
             return loop_tiles(step, self._cuttable[v])
-        position = slot.variables.index(name)
-        lanes = sorted({choice[position] for choice in slot.choices})
+        lanes = sorted(set(slot.lanes_of(name)))
         return [below for n in lanes for below in lane_tiles(step, n, self._cuttable[v])]
 
     def options(self, index: int, state: State) -> list[State]:

@@ -271,8 +271,7 @@ def remaining_choices(template: Template, dims: Sequence[SpatialLoops]) -> tuple
         for restriction in template.lane_restrictions
     }
     return tuple(
-        replace(loops, choices=choices_left.get((loops.component, loops.name), loops.choices))
-        for loops in dims
+        replace(loops, choices=choices_left.get(loops.dim, loops.choices)) for loops in dims
     )
 
 
@@ -307,7 +306,7 @@ def lanes_seen_below(
     for loops in dims:
         for index in early_holders(problem, template, problem.level(loops.component)):
             if len(loops.choices) > 1:
-                open_dims[index].append((loops.component, loops.name))
+                open_dims[index].append(loops.dim)
                 continue
             for variable, number in _first_lanes(loops).items():
                 lanes[index][variable] = lanes[index].get(variable, 1) * number
@@ -333,8 +332,8 @@ def working_places(problem: Problem, dims: Sequence[SpatialLoops]) -> dict[str, 
     lanes. How instances count, whole ones or the fraction in use, is set by the conventions of the
     problem.
     """
-    used: dict[tuple[str, str], Count] = {
-        (loops.component, loops.name): prod(loops.choices[0])
+    used: dict[DimName, Count] = {
+        loops.dim: prod(loops.choices[0])
         for loops in dims
         if loops.choices and prod(loops.choices[0]) > 1
     }

@@ -6,7 +6,7 @@ of a placement, the bits of a value, the slots of a template) are worked out onc
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from math import inf
@@ -19,6 +19,7 @@ from tilewright.arch.components.components import (
     Component,
     Memory,
     Network,
+    SpatialDim,
     TensorHolder,
 )
 from tilewright.mapper.mapspace.factors import divisors
@@ -50,6 +51,19 @@ class _CapacityFreeChoices(NamedTuple):
     dims: tuple[PathDimension, ...]
     loops: tuple[SpatialLoops, ...]
     needs: UnlimitedCapacity
+
+
+class UsedDimension(NamedTuple):
+    """A spatial dimension of a template that may have more than one lane.
+
+    `slot`: its number among the slots; `level`: of its component on the path, 0 for the outermost.
+    A template is a mapping without its loops; a slot is a place of a template for loops, a fill or
+    a reserved tile; a lane is one instance along a dimension of a fanout.
+    """
+
+    slot: int
+    loops: SpatialLoops
+    level: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +160,23 @@ class Problem:
         if not self._levels:
             self._levels.update({c.name: i for i, c in enumerate(self.components)})
         return self._levels[component]
+
+    def dimension(self, loops: SpatialLoops) -> SpatialDim:
+        """Return the dimension of the architecture over which some spatial loops stand."""
+        component = self.components[self.level(loops.component)]
+        return next(dim for dim in component.spatial if dim.name == loops.name)
+
+    def used_dimensions(self, slots: Iterable[Slot]) -> list[UsedDimension]:
+        """Return the dimensions among the slots of a template that may have more than one lane.
+
+        A template is a mapping without its loops; a slot is a place of a template for loops, a fill
+        or a reserved tile; a lane is one instance along a dimension of a fanout.
+        """
+        return [
+            UsedDimension(i, slot, self.level(slot.component))
+            for i, slot in enumerate(slots)
+            if isinstance(slot, SpatialLoops) and slot.has_lanes
+        ]
 
     def shared_variables(self, tensors: frozenset[str], relevance: str) -> tuple[str, ...]:
         """Return the rank variables with one given relevance to every one of some tensors.

@@ -8,9 +8,9 @@ most the fanout. For a fanout of 4, m = 4 and n = 2 the choices over (m, n) are 
 from __future__ import annotations
 
 import operator as op
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from itertools import product
 from math import prod
 from types import MappingProxyType
@@ -49,6 +49,34 @@ class SpatialLoops:
     name: str
     variables: tuple[str, ...]
     choices: tuple[Choice, ...]
+
+    @property
+    def dim(self) -> DimName:
+        """The component and the name of the dimension."""
+        return self.component, self.name
+
+    @property
+    def has_lanes(self) -> bool:
+        """Whether some choice uses more than one lane (instance along the dimension)."""
+        return any(prod(choice) > 1 for choice in self.choices)
+
+    def lanes_of(self, variable: str) -> tuple[int, ...]:
+        """Return the lanes (instances) over a rank variable in each choice; (1,) if it has none."""
+        if variable not in self.variables:
+            return (1,)
+        place = self.variables.index(variable)
+        return tuple(choice[place] for choice in self.choices)
+
+    def lanes_over(self, variables: Container[str]) -> tuple[int, ...]:
+        """Return, for each choice, the product of the lanes (instances) over some variables."""
+        chosen = tuple(i for i, v in enumerate(self.variables) if v in variables)
+        return _products(self.choices, chosen)
+
+
+@lru_cache(maxsize=4096)  # templates of an Einsum ask for few, tens of thousands of times
+def _products(choices: tuple[Choice, ...], places: tuple[int, ...]) -> tuple[int, ...]:
+    """Return, per choice, the product of the lanes at some places."""
+    return tuple(prod(choice[i] for i in places) for choice in choices)
 
 
 def holds(comparison: Comparison, values: Mapping[str, int]) -> bool:

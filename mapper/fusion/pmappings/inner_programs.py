@@ -46,10 +46,8 @@ from tilewright.mapper.searches.program.program import (
     with_fixed_lanes,
 )
 from tilewright.mapper.searches.program.program_steps import (
-    LoopStep,
     ProgramStep,
     ReserveStep,
-    SingleLoopStep,
     SpatialStep,
     TemplateProgram,
 )
@@ -363,9 +361,9 @@ def _steps(
 ) -> Iterator[ProgramStep]:
     """Yield the steps of one slot; `lower`: all slots below the region."""
     if isinstance(slot, TemporalLoops):
-        yield SingleLoopStep(slot.variables) if slot.single else LoopStep(slot.variables)
+        yield slot
     elif isinstance(slot, SpatialLoops):
-        if any(prod(choice) > 1 for choice in slot.choices):
+        if slot.has_lanes:
             yield SpatialStep(slot, ())
     elif isinstance(slot, Reservation):
         yield from _reserve_steps(problem, fields, lower, slot)

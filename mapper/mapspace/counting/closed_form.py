@@ -98,7 +98,7 @@ class ClosedFormCounts:
         lanes = (
             level(loops.component)
             for loops in self._problem.spatial_loops(template)
-            if any(prod(choice) > 1 for choice in loops.choices)
+            if loops.has_lanes
         )
         return any(depth <= backed and min(levels_below, default=depth) < depth for depth in lanes)
 

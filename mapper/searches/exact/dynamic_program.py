@@ -8,10 +8,8 @@ the lanes; only if a memory's calls decide, by all fields.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import inf
-from typing import NamedTuple
 
 import numpy as np
 
@@ -156,10 +154,7 @@ class DynamicSearch:
         if self._kind != ENERGY or self._metrics.steady_watts > 0:
             fast = DynamicSearch(self._compiled, self._budget)
             fast._beam_near_least_latency()
-            self.labels += fast.labels
-            self.passes += fast.passes
-            if fast._best is not None:
-                self._take(fast._best)
+            self._take_best_of(fast)
 
     def _beam_near_least_latency(self) -> None:
         """Find a mapping of little latency by a beam of least energy, below a limit of latency."""
@@ -169,12 +164,18 @@ class DynamicSearch:
             if self._best is not None or self._limit == inf:
                 return
 
-    def _take(self, mapping: BestLabel) -> None:
-        """Keep a mapping of another search if it is better than the best one known."""
+    def _take_best_of(self, search: DynamicSearch) -> float:
+        """Keep the best mapping of another search if it is better; return its value, or inf."""
+        self.labels += search.labels
+        self.passes += search.passes
+        mapping = search._best
+        if mapping is None:
+            return inf
         value = self._value(mapping.energy, mapping.latency)
         second = mapping.latency if self._kind == ENERGY else mapping.energy
         if self._improves(value, second):
             self._best = replace(mapping, value=value, second=second)
+        return value
 
     def _start_from_least_energy(self) -> bool:
         """Start from the mapping of least energy; tell whether it is already proven best.
@@ -182,13 +183,8 @@ class DynamicSearch:
         It is if its value of the objective equals the lower bound.
         """
         search = DynamicSearch(self._compiled, self._budget)
-        least_energy = search.solve("energy").best
-        self.labels += search.labels
-        self.passes += search.passes
-        if least_energy is None:
-            return False
-        self._take(least_energy)
-        value = self._value(least_energy.energy, least_energy.latency)
+        search.solve("energy")
+        value = self._take_best_of(search)
         return value <= self._lower_bound * (1 + TIE)
 
     def _deepen(self) -> None:
@@ -319,34 +315,15 @@ def tiles_of_label(
     to table. A template is a mapping without its loops.
     """
     tile_below: dict[int, Tile] = {}
-    for step in _steps_down(program, path):
-        label = int(step.above.origin[label, 0])
-        state = int(np.searchsorted(step.below.start, label, side="right")) - 1
-        if step.slot is not None:
-            tile_below[step.slot] = tuple(engine.lattice.tiles[state].tolist())
+    for number in range(len(program.slots) - 1, -1, -1):
+        label = int(path[number + 1].origin[label, 0])
+        slot = program.slots[number]
+        if slot is not None:
+            state = int(np.searchsorted(path[number].start, label, side="right")) - 1
+            tile_below[slot] = tuple(engine.lattice.tiles[state].tolist())
     tile = engine.lattice.bounds
     tiles: list[Tile] = []
     for index in range(len(program.slot_sequence)):
         tile = tile_below.get(index, tile)
         tiles.append(tile)
     return tuple(tiles)
-
-
-class _StepTables(NamedTuple):
-    """The number of a step's slot in the template, and the tables `below` and `above` the step.
-
-    No slot: the step only charges costs.
-    """
-
-    slot: int | None
-    below: LabelTable
-    above: LabelTable
-
-
-def _steps_down(program: TemplateProgram, path: list[LabelTable]) -> Iterator[_StepTables]:
-    """Yield the steps of a program with the tables below and above each, outermost first.
-
-    `path`: the tables from the start (innermost) to the end.
-    """
-    for number in range(len(program.slots) - 1, -1, -1):
-        yield _StepTables(program.slots[number], path[number], path[number + 1])

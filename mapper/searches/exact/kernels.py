@@ -28,7 +28,6 @@ corner's.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -156,10 +155,7 @@ def closure(
     (labels, 2). `work`: what is left of a limit; OutOfBudget when it is used up.
     """
 
-    def step(job: Ints, *results: Any) -> None:
-        _closure(job, *table, *axis, pruning, *results)
-
-    return _run(step, table, nd, 2 * len(table[1]) + 16, work)
+    return _run(_closure, (*table, *axis, pruning), nd, work)
 
 
 def distribute(
@@ -179,10 +175,8 @@ def distribute(
     instance along a dimension of a fanout.
     """
 
-    def step(job: Ints, *results: Any) -> None:
-        _distribute(job, *table, choices.below, choices.linear, choices.charges, pruning, *results)
-
-    return _run(step, table, nd, 2 * len(table[1]) + 16, work)
+    arrays = (*table, choices.below, choices.linear, choices.charges, pruning)
+    return _run(_distribute, arrays, nd, work)
 
 
 def charge(
@@ -200,10 +194,7 @@ def charge(
     a limit; OutOfBudget when it is used up.
     """
 
-    def step(job: Ints, *results: Any) -> None:
-        _charge(job, *table, *costs, pruning, *results)
-
-    return _run(step, table, nd, len(table[1]) + 2, work)
+    return _run(_charge, (*table, *costs, pruning), nd, work, len(table[1]) + 2)
 
 
 def union(
@@ -215,10 +206,7 @@ def union(
     fields. `work`: what is left of a limit; OutOfBudget when it is used up.
     """
 
-    def step(job: Ints, *results: Any) -> None:
-        _union(job, *left, *right, *results)
-
-    return _run(step, left[:2], nd, len(left[1]) + len(right[1]) + 2, work)
+    return _run(_union, (*left, *right), nd, work, len(left[1]) + len(right[1]) + 2)
 
 
 def undo_distribute(
@@ -250,25 +238,22 @@ def first_of_groups(groups: Ints, values: Floats, noise: float = 0.0) -> Bools:
 
 
 def _run(
-    step: Callable[..., None],
-    table: LabelArrays,
-    nd: int,
-    capacity: int,
-    work: WorkLeft | None = None,
+    kernel: Kernel, arguments: tuple[Any, ...], nd: int, work: WorkLeft | None, rows: int = 0
 ) -> OriginLabels:
     """Run a kernel over all states, with twice the rows each time it runs out of them.
 
-    `step`: the kernel, with its other arguments bound. `nd`: fields that it compares. `capacity`:
-    rows to begin with. `work`: what is left of a limit of work; each label looked at is a unit of
-    it. Returns where each state's labels begin, the labels and their origins. Raises OutOfBudget
-    when the work is used up.
+    `arguments`: of the kernel, beginning with start and label of a table. `nd`: fields that it
+    compares. `work`: what is left of a limit of work; each label looked at is a unit of it. `rows`:
+    to begin with; 0: some more than twice those of the table. Returns where each state's labels
+    begin, the labels and their origins. Raises OutOfBudget when the work is used up.
     """
-    start, label = table
+    start, label = arguments[:2]
+    capacity = rows or 2 * len(label) + 16
     most = _ANY_WORK if work is None else work.units
     job, begin = np.array([nd, 0, 0, most, 0], np.int64), np.empty_like(start)
     out, origin = np.empty((capacity, label.shape[1])), np.empty((capacity, 2), np.int64)
     while True:
-        step(job, begin, out, origin)
+        kernel(job, *arguments, begin, out, origin)
         _, states, count, left, _ = job.tolist()
         if work is not None:
             work.units = left

@@ -323,10 +323,9 @@ def field_factors(problem: Problem, fields: LabelFields, loops: SpatialLoops) ->
     factors = np.ones((len(lanes), fields.width))
     factors[:, fields.lanes] = lanes
     level = problem.level(loops.component)
-    dims = problem.components[level].spatial
-    fanout = next(dim.fanout for dim in dims if dim.name == loops.name)
+    fanout = problem.dimension(loops).fanout
     for (component, name, places), column in fields.gates.items():
-        if (component, name) == (loops.component, loops.name):
+        if (component, name) == loops.dim:
             factors[:, column] = np.ceil(lanes * places / fanout) if places else lanes
     for column in _columns_divided_by_lanes(problem, fields, level):
         factors[:, column] = 1.0 / lanes

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import inf, prod
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 from zlib import crc32
 
 import numpy as np
@@ -25,6 +25,7 @@ from tilewright.mapper.searches.exact.kernels import (
     ChoiceArrays,
     Floats,
     Ints,
+    OriginLabels,
     PruningArrays,
 )
 from tilewright.mapper.searches.exact.label_fields import (
@@ -50,29 +51,18 @@ from tilewright.mapper.searches.exact.remaining.remaining_latency import (
 from tilewright.mapper.searches.program.charge_sites import CostTerm
 from tilewright.mapper.searches.program.program_steps import (
     ChargeStep,
-    LoopStep,
     PaymentStep,
     ProgramStep,
     ReserveStep,
-    SingleLoopStep,
     SpatialStep,
 )
 from tilewright.mapper.templates.problem import Problem
+from tilewright.mapper.templates.slots import TemporalLoops
 from tilewright.mapper.templates.spatial_choices import Lanes, SpatialLoops
 
+V = TypeVar("V")
 
-class _CapacityLimit(NamedTuple):
-    """How many bits a field of a label may hold, as in ChargeArrays.
-
-    `reset`: 1 if the field returns to 0 after the check, because nothing above adds to it.
-    """
-
-    field: float
-    bits: float
-    reset: float
-
-
-_NO_CAPACITY = _CapacityLimit(-1.0, inf, 0.0)
+_NO_CAPACITY = (-1.0, inf, 0.0)  # as in ChargeArrays
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +79,11 @@ class LabelTable:
     label: Floats
     origin: Ints
 
+    @property
+    def arrays(self) -> OriginLabels:
+        """The three arrays, as the kernels take them."""
+        return self.start, self.label, self.origin
+
 
 class _Charge(NamedTuple):
     """A step's costs as arrays; `excludes_states`: the cost of some state is inf."""
@@ -96,41 +91,31 @@ class _Charge(NamedTuple):
     arrays: ChargeArrays
     excludes_states: bool
 
-
-class _ChargeOfStep(NamedTuple):
-    """A step with its charge. The step is kept so that its id stays unique."""
-
-    step: ProgramStep
-    charge: _Charge
-
-
-class _ChoicesOfStep(NamedTuple):
-    """A spatial step with the arrays of its choices; kept so that the step's id stays unique."""
-
-    step: SpatialStep
-    choices: ChoiceArrays
+    @property
+    def energy(self) -> Floats:
+        """Joules of each state."""
+        joules: Floats = self.arrays.amounts[0]
+        return joules
 
 
-class _LanesOfStep(NamedTuple):
-    """The most lanes still to come at a step: `after` it, as given, and `before` it, as computed.
+class _ByIdentity(Generic[V]):
+    """Values that are made once for some objects, found by their ids: to hash a step takes long.
 
-    Steps go from the innermost out. Shape (states,). Step and array are kept so that their ids stay
-    unique.
+    The objects are kept with the values, so that their ids stay unique.
     """
 
-    step: ProgramStep
-    after: Floats
-    before: Floats
+    def __init__(self) -> None:
+        self._values: dict[tuple[int, ...], tuple[tuple[object, ...], V]] = {}
 
+    def of(self, make: Callable[[], V], *objects: object) -> V:
+        """Return the value of some objects, as `make` returns it the first time."""
+        key = tuple(map(id, objects))
+        if key not in self._values:
+            self._values[key] = (objects, make())
+        return self._values[key][1]
 
-class _FieldAmounts(NamedTuple):
-    """The fields that costs are charged to, energy first, and the amounts per state.
-
-    `amounts`, shape (lists of terms x fields, states).
-    """
-
-    fields: list[int]
-    amounts: Floats
+    def clear(self) -> None:
+        self._values.clear()
 
 
 class LabelEngine:
@@ -149,19 +134,19 @@ class LabelEngine:
         self.problem = problem
         self.fields = fields
         self.lattice = Lattice(problem.einsum.bounds)
-        self._charges: dict[int, _ChargeOfStep] = {}  # by the step's id: to hash it takes long
-        self._choices: dict[int, _ChoicesOfStep] = {}
+        self._charges: _ByIdentity[_Charge] = _ByIdentity()
+        self._choices: _ByIdentity[ChoiceArrays] = _ByIdentity()
         self._counts: dict[tuple[str, str, Lanes], Floats] = {}
         self._axes: dict[tuple[str, ...], list[LatticeAxis]] = {}
         self._lane_bounds: dict[int, Floats] = {}  # by checksum
-        self._lanes_of_step: dict[tuple[int, int], _LanesOfStep] = {}  # by ids
+        self._lanes_before_step: _ByIdentity[Floats] = _ByIdentity()
         self._below: dict[tuple[tuple[str, ...], tuple[tuple[int, ...], ...]], Ints] = {}
 
     def forget_steps(self) -> None:
         """Drop the arrays of all steps, to free their memory; they are made again when needed."""
         self._charges.clear()
         self._choices.clear()
-        self._lanes_of_step.clear()
+        self._lanes_before_step.clear()
 
     def initial(self) -> LabelTable:
         """Return the table to start from: one label, at the tile with one value per rank variable.
@@ -199,12 +184,10 @@ class LabelEngine:
         """
         if isinstance(step, PaymentStep):
             return _paid(step, table, nd)
-        if isinstance(step, LoopStep):
+        if isinstance(step, TemporalLoops):
             pruning = bounds.before.pruning_arrays(bounds.limits)
-            return self._looped(self.axes_of(step.variables), table, nd, pruning, bounds.work)
-        if isinstance(step, SingleLoopStep):
-            pruning = bounds.before.pruning_arrays(bounds.limits)
-            return self._looped_once(step, table, nd, pruning, bounds.work)
+            looped = self._looped_once if step.single else self._looped
+            return looped(step.variables, table, nd, pruning, bounds.work)
         labels, pruning = (table.start, table.label), bounds.after.pruning_arrays(bounds.limits)
         if isinstance(step, SpatialStep):
             choices = self.choice_arrays(step)
@@ -226,9 +209,9 @@ class LabelEngine:
         """Return lower bounds of the seconds still to come below a step, from those above it."""
         if not len(after.terms):
             return after
-        if isinstance(step, LoopStep):
-            return after.before_loops(self.axes_of(step.variables))
-        if isinstance(step, SingleLoopStep):
+        if isinstance(step, TemporalLoops):
+            if not step.single:
+                return after.before_loops(self.axes_of(step.variables))
             looped = (after.before_loops(self.axes_of((v,))) for v in step.variables)
             return least_latencies([after, *looped])
         if isinstance(step, PaymentStep):
@@ -241,9 +224,9 @@ class LabelEngine:
 
     def energy_before(self, step: ProgramStep, after: RemainingCost) -> RemainingCost:
         """Return lower bounds of energy and lanes below a step, from those above it."""
-        if isinstance(step, LoopStep):
-            return self._before_loops(step, self.axes_of(step.variables), after)
-        if isinstance(step, SingleLoopStep):
+        if isinstance(step, TemporalLoops):
+            if not step.single:
+                return self._before_loops(step, self.axes_of(step.variables), after)
             looped = [self._before_loops(None, self.axes_of((v,)), after) for v in step.variables]
             return least_remaining([after, *looped])
         if isinstance(step, PaymentStep):
@@ -257,13 +240,13 @@ class LabelEngine:
             carried = after.carried.before_choices(choices)
             known = self._lanes_before(step, after.lanes, lambda: lanes)
             return RemainingCost(energy, known, after.latency, carried)
-        arrays, excludes_states = self._charge(step)
-        energy = after.energy + arrays.amounts[0]
+        charge = self._charge(step)
+        energy = after.energy + charge.energy
         if isinstance(step, ChargeStep) and len(after.carried.rows):
             energy += self.least_carried(step, after.carried)
         lanes = after.lanes
-        if excludes_states:  # lanes are 0 already where nothing above is reached
-            open_states = arrays.amounts[0] < inf
+        if charge.excludes_states:  # lanes are 0 already where nothing above is reached
+            open_states = charge.energy < inf
             lanes = self._lanes_before(step, lanes, lambda: np.where(open_states, lanes, 0.0))
         return RemainingCost(energy, lanes, after.latency, after.carried)
 
@@ -303,16 +286,16 @@ class LabelEngine:
 
     def _looped(
         self,
-        axes: Sequence[LatticeAxis],
+        variables: tuple[str, ...],
         table: LabelTable,
         nd: int,
         pruning: PruningArrays,
         work: WorkLeft | None,
     ) -> LabelTable:
-        """Apply temporal loops along some axes; labels are compared in `nd` fields."""
+        """Apply temporal loops over some variables; labels are compared in `nd` fields."""
         start, label = table.start, table.label
         origin: Ints | None = None
-        for axis in axes:
+        for axis in self.axes_of(variables):
             line = AxisRange(axis.stride, axis.radix)
             start, label, step_origin = kernels.closure((start, label), nd, line, pruning, work)
             origin = step_origin if origin is None else _composed(origin, step_origin)
@@ -323,23 +306,17 @@ class LabelEngine:
 
     def _looped_once(
         self,
-        step: SingleLoopStep,
+        variables: tuple[str, ...],
         table: LabelTable,
         nd: int,
         pruning: PruningArrays,
         work: WorkLeft | None,
     ) -> LabelTable:
         """Apply a temporal loop over at most one variable; labels are compared in `nd` fields."""
-        result = self._looped([], table, nd, pruning, work)
-        for variable in step.variables:
-            looped = self._looped(self.axes_of((variable,)), table, nd, pruning, work)
-            merged = kernels.union(
-                (result.start, result.label, result.origin),
-                (looped.start, looped.label, looped.origin),
-                nd,
-                work,
-            )
-            result = LabelTable(*merged)
+        result = self._looped((), table, nd, pruning, work)
+        for variable in variables:
+            looped = self._looped((variable,), table, nd, pruning, work)
+            result = LabelTable(*kernels.union(result.arrays, looped.arrays, nd, work))
         return result
 
     def _before_loops(
@@ -373,10 +350,7 @@ class LabelEngine:
         """
         if step is None:
             return self._shared(most_lanes())
-        key = id(step), id(after)
-        if key not in self._lanes_of_step:
-            self._lanes_of_step[key] = _LanesOfStep(step, after, self._shared(most_lanes()))
-        return self._lanes_of_step[key].before
+        return self._lanes_before_step.of(lambda: self._shared(most_lanes()), step, after)
 
     def _shared(self, lanes: Floats) -> Floats:
         """Return an equal array from earlier calls if there is one, else this one; saves memory."""
@@ -414,29 +388,24 @@ class LabelEngine:
 
     def _charge(self, step: ProgramStep) -> _Charge:
         """Return the arrays of a charge or reservation step, made once."""
-        if id(step) not in self._charges:
-            if isinstance(step, ReserveStep):
-                charge = self._reservation_charge(step)
-            else:
-                assert isinstance(step, ChargeStep)
-                charge = self._tile_charge(step)
-            self._charges[id(step)] = _ChargeOfStep(step, charge)
-        return self._charges[id(step)].charge
+        return self._charges.of(lambda: self._new_charge(step), step)
+
+    def _new_charge(self, step: ProgramStep) -> _Charge:
+        if isinstance(step, ReserveStep):
+            return self._reservation_charge(step)
+        assert isinstance(step, ChargeStep)
+        return self._tile_charge(step)
 
     def energy_of(self, step: ProgramStep) -> Floats:
         """Return the joules that a charge or reservation adds to labels, shape (states,).
 
         inf for tiles that it excludes. A label is the tuple of costs of a partial mapping.
         """
-        charge = self._charge(step) if isinstance(step, ReserveStep) else self._energy_charge(step)
-        energy: Floats = charge.arrays.amounts[0]
-        return energy
-
-    def _energy_charge(self, step: ProgramStep) -> _Charge:
-        """Return the arrays of the energy alone of a charge step."""
+        if isinstance(step, ReserveStep):
+            return self._charge(step).energy
         assert isinstance(step, ChargeStep)
         energies = tuple(term for term in step.terms if term.field == 0)
-        return self._tile_charge(replace(step, terms=energies))
+        return self._tile_charge(replace(step, terms=energies)).energy
 
     def _tile_charge(self, step: ChargeStep) -> _Charge:
         fields, amounts = self._summed([step.terms])
@@ -453,24 +422,25 @@ class LabelEngine:
         if not step.is_shared:
             return _charge_of([0], penalty[np.newaxis], _NO_CAPACITY)
         field = self.fields.used_bits[slot.component]
-        capacity = _CapacityLimit(float(field), float(size), float(step.is_last))
+        capacity = (float(field), float(size), float(step.is_last))
         return _charge_of([0, field], np.stack([penalty, bits]), capacity)
 
-    def _summed(self, alternatives: Sequence[Sequence[CostTerm]]) -> _FieldAmounts:
-        """Return the sums of terms: for each list in `alternatives` one row per field."""
+    def _summed(self, alternatives: Sequence[Sequence[CostTerm]]) -> tuple[list[int], Floats]:
+        """Return the fields that terms are charged to, energy first, and their sums by state.
+
+        The latter have, for each list in `alternatives`, one row per field.
+        """
         fields = sorted({0, *(term.field for terms in alternatives for term in terms)})
         amounts = np.zeros((len(alternatives) * len(fields), self.lattice.size))
         for number, terms in enumerate(alternatives):
             for term in terms:
                 row = number * len(fields) + fields.index(term.field)
                 amounts[row] += term.factor * self.count(term.tensor, term.kind, term.lanes)
-        return _FieldAmounts(fields, amounts)
+        return fields, amounts
 
     def choice_arrays(self, step: SpatialStep) -> ChoiceArrays:
         """Return the arrays of the choices of lanes of a spatial step, made once."""
-        if id(step) not in self._choices:
-            self._choices[id(step)] = _ChoicesOfStep(step, self.new_choices(step))
-        return self._choices[id(step)].choices
+        return self._choices.of(lambda: self.new_choices(step), step)
 
     def new_choices(self, step: SpatialStep) -> ChoiceArrays:
         """Return the arrays of the choices of lanes of a spatial step."""
@@ -483,7 +453,7 @@ class LabelEngine:
         for field, values in step.factors:
             factors[:, field] = values
         below = self._tiles_below(loops)
-        most = self._most_lanes.get((loops.component, loops.name), inf)
+        most = self._most_lanes.get(loops.dim, inf)
         if lanes.max() > most:
             below = np.where((lanes <= most)[:, np.newaxis], below, -1)
         charges = np.zeros((0, 1))
@@ -533,7 +503,7 @@ def compute_energy(problem: Problem) -> float:
     return float(energy * problem.einsum.operations * compute.actions_scale)
 
 
-def _charge_of(fields: list[int], amounts: Floats, capacity: _CapacityLimit) -> _Charge:
+def _charge_of(fields: list[int], amounts: Floats, capacity: tuple[float, float, float]) -> _Charge:
     arrays = ChargeArrays(np.array(fields, np.int64), amounts, np.array(capacity))
     return _Charge(arrays, bool(amounts[0].max() == inf))
 

@@ -17,11 +17,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from math import prod
 from typing import NamedTuple
 
-from tilewright.arch.components.components import SpatialDim
 from tilewright.mapper.searches.exact.label_fields import LabelFields
 from tilewright.mapper.searches.program.edge_traffic import (
     EdgeCharge,
@@ -164,11 +162,7 @@ class ChargeLocator:
         self._children: dict[int, _ChildSite] = {}
         spatial_loops = [slot for slot in slots if isinstance(slot, SpatialLoops)]
         self._places = working_places(problem, spatial_loops)
-        self._spatial = [
-            (i, slot, problem.level(slot.component))
-            for i, slot in enumerate(slots)
-            if isinstance(slot, SpatialLoops) and any(prod(choice) > 1 for choice in slot.choices)
-        ]
+        self._spatial = problem.used_dimensions(slots)
 
     def site_of(self, charge: EdgeCharge) -> ChargeSite:
         """Return the slot at which a charge for moving values is known, and its terms.
@@ -202,18 +196,12 @@ class ChargeLocator:
             self._children[child] = _ChildSite(slot, seen_below)
         return self._children[child]
 
-    def _dim(self, loops: SpatialLoops) -> SpatialDim:
-        component = self._problem.components[self._problem.level(loops.component)]
-        return next(dim for dim in component.spatial if dim.name == loops.name)
-
     def _lanes(self, loops: SpatialLoops, tensor: str, relevance: str) -> tuple[int, ...]:
         """Return, per choice, the lanes over variables of one relevance to `tensor`."""
-        access = self._problem.einsum.access(tensor)
-        chosen = [i for i, v in enumerate(loops.variables) if access.relevance(v) == relevance]
-        return _products(loops.choices, tuple(chosen))
+        return loops.lanes_over(self._problem.shared_variables(frozenset((tensor,)), relevance))
 
     def _reuses(self, loops: SpatialLoops, tensor: str) -> bool:
-        return tensor in self._dim(loops).may_reuse
+        return tensor in self._problem.dimension(loops).may_reuse
 
     def _moved_site(self, charge: EdgeCharge, rates: Rates) -> ChargeSite:
         """Return where the values that move over an edge are charged."""
@@ -386,12 +374,6 @@ class ChargeLocator:
             for value, choice in zip(values, loops.choices, strict=True)
         ]
         return ChargeSite(copies.slot, per_choice=_per_choice(rates, values, per_lane))
-
-
-@lru_cache(maxsize=4096)  # templates of an Einsum ask for few, tens of thousands of times
-def _products(choices: tuple[tuple[int, ...], ...], chosen: tuple[int, ...]) -> tuple[int, ...]:
-    """Return, per choice of lanes, the product of the lanes at some positions (`chosen`)."""
-    return tuple(prod(choice[i] for i in chosen) for choice in choices)
 
 
 def _terms(

@@ -142,13 +142,13 @@ def network_legs(
     networks, the outermost one counts.
     """
     networks = [i for i, c in enumerate(problem.components) if isinstance(c, Network)]
-    spatial_levels = _spatial_levels(problem, slots)
+    dims = problem.used_dimensions(slots)
     tops = _holder_slots(problem, slots)
     for tensor, upper, lower in _hops_between_holders(problem, template):
         crossed = next((level for level in networks if upper < level < lower), None)
         if crossed is None:
             continue
-        slots_below = tuple(i for i, level in spatial_levels.items() if crossed <= level <= lower)
+        slots_below = tuple(dim.slot for dim in dims if crossed <= dim.level <= lower)
         yield ChargedLeg(tensor, crossed, slots_below, upper, tops.get((tensor, upper), -1))
 
 
@@ -158,15 +158,6 @@ def _holder_slots(problem: Problem, slots: Sequence[Slot]) -> dict[tuple[str, in
         (slot.tensor, problem.level(slot.component)): i
         for i, slot in enumerate(slots)
         if isinstance(slot, Fill | TollCrossing)
-    }
-
-
-def _spatial_levels(problem: Problem, slots: Sequence[Slot]) -> dict[int, int]:
-    """Return the level of the component of each slot that may have more than one lane."""
-    return {
-        i: problem.level(slot.component)
-        for i, slot in enumerate(slots)
-        if isinstance(slot, SpatialLoops) and any(prod(choice) > 1 for choice in slot.choices)
     }
 
 
@@ -211,8 +202,7 @@ def hop_loops(
     slot, spatial_loops = dimension
     access = problem.einsum.access(leg.tensor)
     lanes = dict(zip(spatial_loops.variables, choice, strict=True))
-    component = problem.components[problem.level(spatial_loops.component)]
-    dim = next(dim for dim in component.spatial if dim.name == spatial_loops.name)
+    dim = problem.dimension(spatial_loops)
     served = _instances_per_place(problem.components[leg.source], dim)
     loops: list[HopLoop] = []
     inner_lanes: Lanes = ()

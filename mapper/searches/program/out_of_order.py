@@ -55,8 +55,7 @@ class LanesBelowHolder:
         fixed = {v for v, _ in self.lanes}
         factors = []
         for slot, loops in self.spatial_loops:
-            columns = [i for i, v in enumerate(loops.variables) if v in variables - fixed]
-            per_choice = tuple(float(prod(choice[i] for i in columns)) for choice in loops.choices)
+            per_choice = tuple(map(float, loops.lanes_over(variables - fixed)))
             if max(per_choice) > 1:
                 factors.append((slot, per_choice))
         return tuple(factors)
@@ -98,7 +97,7 @@ def lanes_seen_below(
         for i, loops in enumerate(slots[:slot])
         if isinstance(loops, SpatialLoops)
         and problem.level(loops.component) > level
-        and any(prod(choice) > 1 for choice in loops.choices)
+        and loops.has_lanes
     ]
     fixed = _fixed_lanes([loops for _, loops in spatial_loops])
     lanes = tuple(sorted((v, number) for v, number in fixed.items() if number > 1))
@@ -109,9 +108,8 @@ def _fixed_lanes(spatial_loops: Sequence[SpatialLoops]) -> Mapping[str, int]:
     """Return lanes per variable for the variables with the same lanes in all choices."""
     numbers: dict[str, list[set[int]]] = {}
     for loops in spatial_loops:
-        for column, variable in enumerate(loops.variables):
-            column_lanes = {choice[column] for choice in loops.choices}
-            numbers.setdefault(variable, []).append(column_lanes)
+        for variable in loops.variables:
+            numbers.setdefault(variable, []).append(set(loops.lanes_of(variable)))
     return {
         v: prod(next(iter(lanes)) for lanes in by_dimension)
         for v, by_dimension in numbers.items()
@@ -193,7 +191,7 @@ def below_deeper_lanes(problem: Problem, slots: Sequence[Slot]) -> tuple[Fill, i
     """
     deepest = -1
     for slot in slots:
-        if isinstance(slot, SpatialLoops) and any(prod(choice) > 1 for choice in slot.choices):
+        if isinstance(slot, SpatialLoops) and slot.has_lanes:
             deepest = max(deepest, problem.level(slot.component))
         elif isinstance(slot, Fill) and problem.level(slot.component) < deepest:
             return slot, deepest

@@ -2,7 +2,7 @@
 
 The dynamic program grows the tile from the Compute to the whole iteration space (lattice.md §1.2).
 A template is a list of slots, outermost first: holders, loops, spatial loops, reservations. Its
-program is the list of steps in the opposite order: a step grows the tile (LoopStep, SingleLoopStep,
+program is the list of steps in the opposite order: a step grows the tile (TemporalLoops,
 SpatialStep), charges costs (ChargeStep, PaymentStep) or reserves room for a tile (ReserveStep).
 
 Example: A held in a buffer between loops over m and the Compute gives [charge at the Compute,
@@ -41,11 +41,9 @@ from tilewright.mapper.searches.program.out_of_order import check_order, lanes_s
 from tilewright.mapper.searches.program.program_steps import (
     ChargeStep,
     FieldLimit,
-    LoopStep,
     PaymentStep,
     ProgramStep,
     ReserveStep,
-    SingleLoopStep,
     SpatialStep,
     TemplateProgram,
 )
@@ -230,7 +228,7 @@ def with_fixed_lanes(
 
 
 class ProgramDraft:
-    """What all lists of steps of one template share: temporal loops and tile_shape conditions.
+    """What all lists of steps of one template share: the problem and its tile_shape conditions.
 
     `template`: the mapping without loops. `program` adds costs and lanes. A lane is one instance
     along a dimension of a fanout.
@@ -239,7 +237,6 @@ class ProgramDraft:
     def __init__(self, problem: Problem, template: Template, slots: tuple[Slot, ...]) -> None:
         self.template = template
         self._problem = problem
-        self._loop_steps = [_loop_step(slot) for slot in slots]
         self._required = [required_tile_shape(problem, template, slot) for slot in slots]
 
     def program(
@@ -260,9 +257,12 @@ class ProgramDraft:
         steps: list[ProgramStep] = [costs.charge_step(len(slots))]
         numbers: list[int | None] = [None]
         for index in range(len(slots) - 1, -1, -1):
-            slot, step = slots[index], self._loop_steps[index]
-            if isinstance(slot, SpatialLoops):
-                step = costs.spatial_step(index, slot) if _has_lanes(slot) else step
+            slot = slots[index]
+            step: ProgramStep | None = None
+            if isinstance(slot, TemporalLoops):
+                step = slot
+            elif isinstance(slot, SpatialLoops) and slot.has_lanes:
+                step = costs.spatial_step(index, slot)
             elif isinstance(slot, Reservation) and index not in deferred_slots:
                 step = _reserve_step(self._problem, reservations[slot.component], index, bits)
             if step is not None:
@@ -367,18 +367,6 @@ class CostsBySlot:
 def _slots_charged(costs: Iterable[DeferredCost]) -> frozenset[int]:
     """Return the slots at which deferred costs are first added to their fields."""
     return frozenset(slot for cost in costs for slot, _ in cost.terms)
-
-
-def _has_lanes(loops: SpatialLoops) -> bool:
-    """Tell whether some choice of a dimension uses more than one lane."""
-    return any(prod(choice) > 1 for choice in loops.choices)
-
-
-def _loop_step(slot: Slot) -> ProgramStep | None:
-    """Return the step of a slot of temporal loops; None for other slots."""
-    if isinstance(slot, TemporalLoops):
-        return SingleLoopStep(slot.variables) if slot.single else LoopStep(slot.variables)
-    return None
 
 
 def _reservations_by_memory(slots: Sequence[Slot]) -> dict[str, dict[int, Reservation]]:

@@ -1,8 +1,9 @@
 """Steps of the dynamic program over tile shapes, and the program of one template.
 
 The dynamic program grows the tile from the Compute to the whole iteration space (lattice.md §1.2).
-A step grows the tile (LoopStep, SingleLoopStep, SpatialStep), charges costs (ChargeStep,
-PaymentStep) or reserves room for a tile (ReserveStep).
+A step grows the tile (TemporalLoops, SpatialStep), charges costs (ChargeStep, PaymentStep) or
+reserves room for a tile (ReserveStep). A slot of temporal loops is a step as it is: it multiplies
+the tile by any factors of its variables, or of one of them, and costs nothing itself.
 """
 
 from __future__ import annotations
@@ -17,30 +18,8 @@ from tilewright.mapper.searches.program.charge_sites import (
     CostTerm,
 )
 from tilewright.mapper.templates.placement import Template
-from tilewright.mapper.templates.slots import Reservation, Slot
+from tilewright.mapper.templates.slots import Reservation, Slot, TemporalLoops
 from tilewright.mapper.templates.spatial_choices import SpatialLoops
-
-
-@dataclass(frozen=True, slots=True)
-class LoopStep:
-    """A step of the dynamic program over tile sizes: temporal loops over any of `variables`.
-
-    The program grows the tile from the Compute to the whole iteration space; this step multiplies
-    it by any factors of these variables and costs nothing itself.
-    """
-
-    variables: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class SingleLoopStep:
-    """A step of the dynamic program over tile sizes: a temporal loop over at most one variable.
-
-    `variables`: those it may be over. It stands where a window slides over one variable before its
-    tile is reserved.
-    """
-
-    variables: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +93,7 @@ class ReserveStep:
     is_last: bool
 
 
-ProgramStep = LoopStep | SingleLoopStep | SpatialStep | ChargeStep | PaymentStep | ReserveStep
+ProgramStep = TemporalLoops | SpatialStep | ChargeStep | PaymentStep | ReserveStep
 
 
 @dataclass(frozen=True, slots=True)

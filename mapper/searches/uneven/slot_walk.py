@@ -8,8 +8,6 @@ energy and its steps say that no completion comes below the limit.
 
 from __future__ import annotations
 
-import operator as op
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -38,13 +36,9 @@ from tilewright.mapper.searches.uneven.template_plan import CapacityCheck, Templ
 from tilewright.mapper.searches.uneven.uneven_remaining_cost import CompletionBounds, SlotPosition
 from tilewright.mapper.templates.problem import Problem
 from tilewright.mapper.templates.slots import TemporalLoops
-from tilewright.mapper.templates.spatial_choices import SpatialLoops
+from tilewright.mapper.templates.spatial_choices import SpatialLoops, compares
 
 CHUNK = 20_000  # labels distributed over lanes at a time
-
-_COMPARE: dict[str, Callable[[Any, float], Any]] = {
-    "==": op.eq, "<=": op.le, ">=": op.ge, "<": op.lt, ">": op.gt,
-}  # fmt: skip
 
 
 class SlotWalk:
@@ -201,12 +195,11 @@ class SlotWalk:
             for i, v in enumerate(self._problem.einsum.bounds)
             if v in pin.rank_variables
         ]
-        compare = _COMPARE[pin.operator.removeprefix("product")]
         if pin.operator.startswith("product"):
             tiles = [np.prod(tiles, axis=0)] if tiles else [np.ones(len(labels), np.int64)]
         allowed = np.ones(len(labels), bool)
         for tile in tiles:
-            allowed &= compare(tile, pin.value)
+            allowed &= compares(pin)(tile, pin.value)
         return allowed
 
     def _reserve(self, capacity: CapacityCheck, labels: PartialMappings) -> PartialMappings:
@@ -292,11 +285,10 @@ class SlotWalk:
         for place, variable in enumerate(loops.variables):
             number = names.index(variable)
             position = position.after_variable(number)
-            lane_range = LaneRange.of(choice[place] for choice in loops.choices)
+            lane_range = LaneRange.of(loops.lanes_of(variable))
             if lane_range.most_lanes > 1:
                 remaining = step.remaining.within[index][place + 1]
-                dim = (loops.component, loops.name)
-                site = LoopSite(index, number, dim, lane_range, remaining, position)
+                site = LoopSite(index, number, loops.dim, lane_range, remaining, position)
                 extended, lanes = self._extended(step, taken.numbered, site)
                 taken = taken.extended(extended, lanes, lane_range.most_lanes)
                 taken = taken.take(taken.used <= max(map(prod, loops.choices)))
@@ -416,8 +408,8 @@ class _LanesTaken:
 def _codes(loops: SpatialLoops) -> Ints:
     """Return each choice of a dimension as one integer, as `_LanesTaken.code` counts lanes."""
     codes = np.zeros(len(loops.choices), np.int64)
-    for place in range(len(loops.variables)):
-        column = np.array([choice[place] for choice in loops.choices], np.int64)
+    for variable in loops.variables:
+        column = np.array(loops.lanes_of(variable), np.int64)
         if column.max() > 1:
             codes = codes * (int(column.max()) + 1) + column
     return codes

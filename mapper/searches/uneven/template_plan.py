@@ -133,7 +133,7 @@ def _lanes_per_variable_from(
     lanes = [(1,) * len(variables)]
     for slot in reversed(slots):
         if isinstance(slot, SpatialLoops):
-            most_lanes = [_most_lanes(slot, v) for v in variables]
+            most_lanes = [max(slot.lanes_of(v)) for v in variables]
             lanes.append(tuple(n * m for n, m in zip(lanes[-1], most_lanes, strict=True)))
         else:
             lanes.append(lanes[-1])
@@ -177,10 +177,8 @@ def _tail_slot(slot: Slot, variable: str, *, keeps_all: bool) -> TailSlot | None
     `keeps_all`: any tile has to be looked at, not only the smallest of each number of tiles.
     """
     if isinstance(slot, SpatialLoops):
-        most_lanes = _most_lanes(slot, variable)
-        return (
-            TailSlot("lanes", most_lanes, _fewest_lanes(slot, variable)) if most_lanes > 1 else None
-        )
+        lanes = slot.lanes_of(variable)
+        return TailSlot("lanes", max(lanes), min(lanes)) if max(lanes) > 1 else None
     if isinstance(slot, TemporalLoops) and variable in slot.variables:
         return TailSlot("all" if keeps_all else "thin")
     return None
@@ -211,19 +209,7 @@ def _tails(
 
 
 def _has_lanes(slot: Slot, variable: str) -> bool:
-    return isinstance(slot, SpatialLoops) and _most_lanes(slot, variable) > 1
-
-
-def _fewest_lanes(loops: SpatialLoops, variable: str) -> int:
-    place = loops.variables.index(variable)
-    return min(choice[place] for choice in loops.choices)
-
-
-def _most_lanes(loops: SpatialLoops, variable: str) -> int:
-    if variable not in loops.variables:
-        return 1
-    place = loops.variables.index(variable)
-    return max(choice[place] for choice in loops.choices)
+    return isinstance(slot, SpatialLoops) and max(slot.lanes_of(variable)) > 1
 
 
 def _needed_kinds(

@@ -15,12 +15,11 @@ from tilewright.mapper.searches.exact import kernels
 from tilewright.mapper.searches.exact.remaining.remaining_cost import least_of
 from tilewright.mapper.searches.program.program_steps import (
     ChargeStep,
-    LoopStep,
     PaymentStep,
     ProgramStep,
-    SingleLoopStep,
     SpatialStep,
 )
+from tilewright.mapper.templates.slots import TemporalLoops
 
 if TYPE_CHECKING:
     from tilewright.mapper.mapspace.lattice import LatticeAxis
@@ -58,9 +57,9 @@ class EnergiesAtPrices:
         carry there are still multiplied by.
         """
         step = self._steps[number]
-        if isinstance(step, LoopStep):
-            return _looped(after, self._engine.axes_of(step.variables))
-        if isinstance(step, SingleLoopStep):
+        if isinstance(step, TemporalLoops):
+            if not step.single:
+                return _looped(after, self._engine.axes_of(step.variables))
             axes = (self._engine.axes_of((variable,)) for variable in step.variables)
             return least_of([after, *(_looped(after, several) for several in axes)])
         if isinstance(step, PaymentStep):

@@ -193,8 +193,9 @@ class TileGrid:
             return by_group[0]
         steps = [remaining]
         for number in range(len(loops.variables) - 1, 0, -1):
-            name, has_one_lane = loops.variables[number], max(c[number] for c in loops.choices) == 1
-            steps.append(steps[-1] if has_one_lane else self.over_loop(steps[-1], name))
+            name = loops.variables[number]
+            has_lanes = max(loops.lanes_of(name)) > 1
+            steps.append(self.over_loop(steps[-1], name) if has_lanes else steps[-1])
         return [*steps[1:], np.minimum.reduce([bounds[-1] for bounds in by_group])]
 
     def _over_choice(

@@ -7,11 +7,10 @@ sizes that meet where an affine form joins several (imperfect.md §2).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from tilewright.arch.components.components import SpatialDim
 from tilewright.mapper.searches.exact.label_fields import LabelFields
 from tilewright.mapper.searches.program.edge_traffic import (
     EdgeCharge,
@@ -19,11 +18,10 @@ from tilewright.mapper.searches.program.edge_traffic import (
     moved_kinds,
     values_per_move,
 )
-from tilewright.mapper.searches.uneven.costs.tile_chains import CountKind, Lane
+from tilewright.mapper.searches.uneven.costs.tile_chains import CountKind
 from tilewright.mapper.templates.placement import Template
-from tilewright.mapper.templates.problem import Problem
+from tilewright.mapper.templates.problem import Problem, UsedDimension
 from tilewright.mapper.templates.slots import Fill, Slot, TemporalLoops
-from tilewright.mapper.templates.spatial_choices import SpatialLoops
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,28 +66,6 @@ class ChargeBound:
     first_fills: float
 
 
-@dataclass(frozen=True, slots=True)
-class _UsedDimension:
-    """A spatial dimension of the template with more than one lane in some choice.
-
-    `slot`: its number; `level`: of its component on the path; `dim`: the fanout's dimension.
-    """
-
-    slot: int
-    loops: SpatialLoops
-    level: int
-    dim: SpatialDim
-
-    @property
-    def lane(self) -> Lane:
-        return self.loops.component, self.loops.name
-
-    def most(self, variables: Iterable[str]) -> int:
-        """Return the most lanes over some variables."""
-        chosen = [i for i, v in enumerate(self.loops.variables) if v in set(variables)]
-        return max(prod(choice[i] for i in chosen) for choice in self.loops.choices)
-
-
 class ChargeCompiler:
     """Finds the costs of one template with uneven tiles, slot by slot.
 
@@ -106,15 +82,7 @@ class ChargeCompiler:
         self._slots = slots
         self._edge_charges = list(edge_charges(problem, template))
         self._fills = [i for i, slot in enumerate(slots) if isinstance(slot, Fill)]
-        self._dims = [
-            _UsedDimension(i, slot, problem.level(slot.component), self._dim(slot))
-            for i, slot in enumerate(slots)
-            if isinstance(slot, SpatialLoops) and any(prod(choice) > 1 for choice in slot.choices)
-        ]
-
-    def _dim(self, loops: SpatialLoops) -> SpatialDim:
-        component = self._problem.components[self._problem.level(loops.component)]
-        return next(dim for dim in component.spatial if dim.name == loops.name)
+        self._dims = problem.used_dimensions(slots)
 
     def step_kinds(self) -> tuple[CountKind, ...]:
         """Return per rank variable which tiles make up the steps of the busiest Compute.
@@ -149,16 +117,13 @@ class ChargeCompiler:
     def _child(self, charge: EdgeCharge) -> int:
         return len(self._slots) if charge.edge.child is None else self._fills[charge.edge.child]
 
-    def _reusing(self, charge: EdgeCharge) -> list[_UsedDimension]:
+    def _reusing(self, charge: EdgeCharge) -> list[UsedDimension]:
         """Return the dimensions between payer and child whose lanes may share a value."""
         if charge.at_child:
             return []
         child, tensor = self._child(charge), charge.edge.tensor
-        return [
-            s
-            for s in self._dims
-            if s.slot < child and s.level > charge.level and tensor in s.dim.may_reuse
-        ]
+        between = [s for s in self._dims if s.slot < child and s.level > charge.level]
+        return [s for s in between if tensor in self._problem.dimension(s.loops).may_reuse]
 
     def _count(self, charge: EdgeCharge, *, unit: bool) -> ValueCount:
         access = self._problem.einsum.access(charge.edge.tensor)
@@ -178,8 +143,8 @@ class ChargeCompiler:
             charge.edge.tensor, tuple(kinds), bool(access.clipped) and moved != "whole"
         )
 
-    def _kind(self, variable: str, first: bool, busiest: Sequence[_UsedDimension]) -> CountKind:
-        lanes = {s.lane for s in busiest if s.most((variable,)) > 1}
+    def _kind(self, variable: str, first: bool, busiest: Sequence[UsedDimension]) -> CountKind:
+        lanes = {s.loops.dim for s in busiest if max(s.loops.lanes_of(variable)) > 1}
         return CountKind(first, tuple(sorted(lanes)))
 
     def charge_bounds(self) -> Iterator[ChargeBound]:
@@ -206,9 +171,8 @@ class ChargeCompiler:
         The slot above the outermost lanes that share values: each tile there is visited once at
         least. If loops below would repeat visits, the child's slot, divided by the sharing lanes.
         """
-        access = self._problem.einsum.access(charge.edge.tensor)
-        irrelevant = [v for v in self._problem.einsum.bounds if access.relevance(v) == "irrelevant"]
-        sharing = [s for s in self._reusing(charge) if s.most(irrelevant) > 1]
+        irrelevant = self._irrelevant(charge)
+        sharing = [s for s in self._reusing(charge) if max(s.loops.lanes_over(irrelevant)) > 1]
         child = self._child(charge)
         if not sharing:
             return child, 1.0
@@ -218,7 +182,7 @@ class ChargeCompiler:
             isinstance(s, TemporalLoops) and set(s.variables) & set(irrelevant)
             for s in slots_between
         ):
-            return child, float(prod(s.most(irrelevant) for s in sharing))
+            return child, float(prod(max(s.loops.lanes_over(irrelevant)) for s in sharing))
         return top, 1.0
 
     def _most_first(self, charge: EdgeCharge) -> float:
@@ -227,11 +191,13 @@ class ChargeCompiler:
         bounds = self._problem.einsum.bounds
         if any(access.relevance(v) == "partial" for v in bounds):
             return float("inf")
-        irrelevant = [v for v in bounds if access.relevance(v) == "irrelevant"]
-        shared = self._reusing(charge)
-        child = self._child(charge)
-        lanes = [s.most(irrelevant) for s in self._dims if s.slot < child and s not in shared]
-        return float(prod(lanes) * access.tile_size(bounds))
+        irrelevant, shared = self._irrelevant(charge), self._reusing(charge)
+        unshared = (s for s in self._dims if s.slot < self._child(charge) and s not in shared)
+        lanes = prod(max(s.loops.lanes_over(irrelevant)) for s in unshared)
+        return float(lanes * access.tile_size(bounds))
+
+    def _irrelevant(self, charge: EdgeCharge) -> tuple[str, ...]:
+        return self._problem.shared_variables(frozenset((charge.edge.tensor,)), "irrelevant")
 
 
 def _place(charge: EdgeCharge) -> tuple[object, ...]:

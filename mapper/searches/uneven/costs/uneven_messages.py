@@ -111,8 +111,8 @@ def _refuse_twice(problem: Problem, dims: Sequence[Slot]) -> None:
         v
         for loops in dims
         if isinstance(loops, SpatialLoops)
-        for place, v in enumerate(loops.variables)
-        if v in problem.uneven and any(choice[place] > 1 for choice in loops.choices)
+        for v in loops.variables
+        if v in problem.uneven and max(loops.lanes_of(v)) > 1
     ]
     if len(set(distributed)) < len(distributed):
         names = sorted({v for v in distributed if distributed.count(v) > 1})
@@ -131,12 +131,10 @@ def _crossing(
     distance_field: int | None,
 ) -> LaneCrossing:
     network = network_at(problem, leg.level)
-    component = problem.components[problem.level(loops.component)]
-    dim = next(dim for dim in component.spatial if dim.name == loops.name)
     scale, joule = hop_charge(problem, leg) or (0.0, 0.0)
     rate = scale * joule
     link = fields.links.get((leg.level, loops.name))
-    reuses = leg.tensor in dim.may_reuse
+    reuses = leg.tensor in problem.dimension(loops).may_reuse
     return LaneCrossing(
         leg.tensor, rate, scale, network.topology == "all_to_all", reuses, link, distance_field
     )
