@@ -35,6 +35,16 @@ def completions_above(lattice: Lattice, slot: Slot, completions: Any) -> Any:
     return sum(sums) - (len(sums) - 1) * completions  # no loop at all is in each sum
 
 
+def chains_below(lattice: Lattice, slot: Slot, chains: Any) -> Any:
+    """Return, for each tile below a slot, the number of chains of tiles that end there.
+
+    `chains`: the same numbers above the slot, shape (states,); so is the result. In the lattice
+    turned upside down, where divisors are multiples, these are completions. A slot is a place of a
+    template (a mapping without loops) for loops, a fill or a reserved tile.
+    """
+    return completions_above(lattice, slot, chains[::-1])[::-1]
+
+
 def _summed_below(lattice: Lattice, variables: Sequence[str], completions: Any) -> Any:
     """Return, per state, the sum of `completions` over the tiles dividing it in some variables."""
     shaped = completions.reshape([axis.radix for axis in lattice.axes] or [1])

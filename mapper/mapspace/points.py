@@ -83,17 +83,7 @@ class Points:
     def __iter__(self) -> Iterator[Tiles]:
         """Enumerate the points whose tiles fit, in a fixed order."""
         for points in self.with_chosen_lanes():
-            yield from points.with_fixed_lanes()
-
-    def with_fixed_lanes(self) -> Iterator[Tiles]:
-        """Enumerate the points that fit, of a template in which no tile waits for lanes.
-
-        The template must have no open dimensions (whose lanes multiply a reserved tile); the parts
-        that `with_chosen_lanes` yields have none. A template is a mapping without its loops; a
-        point is one choice of all tile sizes of a template; a lane is one instance along a
-        dimension of a fanout.
-        """
-        return self._extend((), self._bounds, (0.0,) * len(self.memories))
+            yield from points._extend((), self._bounds, (0.0,) * len(self.memories))
 
     def without_capacity(self) -> Iterator[Tiles]:
         """Enumerate all points, fitting their memories or not, in a fixed order.
@@ -141,7 +131,7 @@ class Points:
         used_below = self.bits_after(index, tile, used)
         if used_below is None:
             return
-        for tile_below in self.tiles_below(index, tile):
+        for tile_below in self._tiles_below(index, tile):
             yield from self._extend((*tiles, tile_below), tile_below, used_below)
 
     def bits_after(
@@ -166,12 +156,10 @@ class Points:
             return None
         return (*used[:memory], bits, *used[memory + 1 :])
 
-    def tiles_below(self, index: int, tile: Tile) -> Iterator[Tile]:
+    def _tiles_below(self, index: int, tile: Tile) -> Iterator[Tile]:
         """Yield the tiles that the loops of slot `index` can leave of the tile above it.
 
         They divide it; for temporal loops, only tiles that later slots can bring to one iteration.
-        A slot is a place of a template (a mapping without loops) for loops, a fill or a reserved
-        tile.
         """
         slot = self.slots[index]
         if isinstance(slot, SpatialLoops):
@@ -205,28 +193,29 @@ class Points:
     def count(self) -> int:
         """Number of points (choices of the tile below each slot), exact, fitting or not.
 
-        Whether tiles fit their memories is not looked at; tile_shape is obeyed.
+        Whether tiles fit their memories is not looked at; tile_shape is obeyed. Raises
+        TilewrightError if there are too many uneven tiles to count them.
         """
-        return int(self._counts()[-1][-1])
+        return self.completions(0, self.start())
 
     def sample(self, rng: random.Random) -> Tiles:
         """Draw one point uniformly from all points, whether they fit their memories or not.
 
         A point is one choice of all tile sizes of a template (a mapping without loops): the result
-        has the tile below each of its slots. There must be at least one point (`count` > 0).
+        has the tile below each of its slots. There must be at least one point (`count` > 0). Raises
+        TilewrightError if there are too many uneven tiles to count them.
         """
-        counts, lattice = self._counts(), self.lattice
-        state, tiles = lattice.size - 1, []
-        for index, slot in enumerate(self.slots):
-            weights = counts[len(self.slots) - 1 - index]
-            options = [s for s in states_below(lattice, slot, state) if weights[s]]
-            ticket = rng.randrange(sum(int(weights[s]) for s in options))
-            for option in options:
-                ticket -= int(weights[option])
+        state, tiles = self.start(), []
+        for index in range(len(self.slots)):
+            options = self.options(index, state)
+            weights = [self.completions(index + 1, option) for option in options]
+            ticket = rng.randrange(sum(weights))
+            for option, weight in zip(options, weights, strict=True):
+                ticket -= weight
                 if ticket < 0:
                     state = option
                     break
-            tiles.append(tuple(lattice.tiles[state].tolist()))
+            tiles.append(self.tile_of(state))
         return tuple(tiles)
 
     def _counts(self) -> list[Any]:

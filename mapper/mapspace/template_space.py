@@ -17,13 +17,16 @@ from tilewright.mapper.model.conventions import conventions_called
 from tilewright.mapper.templates.adjacent_holders import with_adjacent_holders
 from tilewright.mapper.templates.dominated import is_needless
 from tilewright.mapper.templates.lane_variants import some_lanes, with_lanes
-from tilewright.mapper.templates.minimal_placements import placement_like, sparse_placements
 from tilewright.mapper.templates.placement import (
     Placement,
     Template,
-    placements,
     templates,
     until_backed,
+)
+from tilewright.mapper.templates.placement_rules import (
+    placement_like,
+    placements,
+    sparse_placements,
 )
 from tilewright.mapper.templates.problem import Problem
 from tilewright.mapper.workload.einsum import Einsum

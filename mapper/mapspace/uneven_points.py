@@ -7,7 +7,6 @@ With average tiles (imperfect.md §6) it is the outermost loop of the variable.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator, Sequence
 from itertools import pairwise, product
 
@@ -116,35 +115,6 @@ class UnevenPoints(Points):
     def __iter__(self) -> Iterator[Tiles]:
         """Enumerate the points whose tiles fit, in a fixed order."""
         yield from self._continue((), self.start(), (0.0,) * len(self.memories))
-
-    @property
-    def count(self) -> int:
-        """Number of points, exact, whether they fit their memories or not.
-
-        A point is one choice of all tile sizes of a template (a mapping without loops). Raises
-        TilewrightError if there are too many tiles to count them (3,000,000 steps).
-        """
-        return self.completions(0, self.start())
-
-    def sample(self, rng: random.Random) -> Tiles:
-        """Draw one point uniformly from all points, whether they fit their memories or not.
-
-        A point is one choice of all tile sizes of a template (a mapping without loops): the result
-        has the tile below each of its slots. There must be at least one point. Raises
-        TilewrightError if there are too many tiles to count them.
-        """
-        state, tiles = self.start(), []
-        for index in range(len(self.slots)):
-            options = self.successors(index, state)
-            weights = [self.completions(index + 1, option) for option in options]
-            ticket = rng.randrange(sum(weights))
-            for option, weight in zip(options, weights, strict=True):
-                ticket -= weight
-                if ticket < 0:
-                    state = option
-                    break
-            tiles.append(_tile(state))
-        return tuple(tiles)
 
     def start(self) -> State:
         """Return the state above the first slot: the whole iteration space.

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, combinations, permutations
+from itertools import permutations
 
-from tilewright.arch.components.components import PlacementRules, TensorHolder, Toll
-from tilewright.mapper.workload.einsum import Einsum
+from tilewright.arch.components.components import PlacementRules
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,45 +104,6 @@ class Template:
     lane_restrictions: tuple[LaneRestriction, ...] = ()
 
 
-def placements(
-    components: Sequence[TensorHolder], einsum: Einsum, backed: frozenset[str] = frozenset()
-) -> Iterator[Placement]:
-    """Enumerate the ways to keep the tensors of an Einsum in memories and Tolls, in a fixed order.
-
-    Each way obeys keep, may_keep and back of each component, and keeps every tensor somewhere
-    (theory/model.md §8.1). `components`: memories and Tolls of the path, outermost first.
-    `backed`: tensors that the outermost memory must keep, such as the intermediates of an unfused
-    mapping.
-    """
-    yield from _extend(list(components), einsum, backed, {})
-
-
-def _extend(
-    components: list[TensorHolder],
-    einsum: Einsum,
-    backed: frozenset[str],
-    kept_tensors: KeptTensors,
-) -> Iterator[Placement]:
-    """Yield the placements that keep `kept_tensors` in the components above.
-
-    `components`: those below, which still choose. `backed`: tensors that the outermost memory must
-    hold.
-    """
-    if not components:
-        if _tensors_in(kept_tensors) >= set(einsum.tensors):
-            yield placement_of(kept_tensors)
-        return
-    component = components[0]
-    rules = component.tensors.resolve({name: frozenset(t) for name, (t, _) in kept_tensors.items()})
-    for chosen in _choices(component, rules, einsum, kept_tensors):
-        first_memory = not isinstance(component, Toll) and not kept_tensors
-        if first_memory and not backed <= set(chosen):
-            continue
-        yield from _extend(
-            components[1:], einsum, backed, {**kept_tensors, component.name: (chosen, rules)}
-        )
-
-
 def placement_of(kept_tensors: KeptTensors) -> Placement:
     """Return the placement with given tensors per component.
 
@@ -153,30 +113,6 @@ def placement_of(kept_tensors: KeptTensors) -> Placement:
         tuple((name, tensors) for name, (tensors, _) in kept_tensors.items()),
         tuple(rules for _, rules in kept_tensors.values()),
     )
-
-
-def _tensors_in(kept_tensors: KeptTensors) -> set[str]:
-    return set().union(*(tensors for tensors, _ in kept_tensors.values()), set())
-
-
-def _choices(
-    component: TensorHolder, rules: PlacementRules, einsum: Einsum, kept_tensors: KeptTensors
-) -> Iterator[tuple[str, ...]]:
-    """Enumerate the sets of tensors that a component may hold, the largest first.
-
-    `kept_tensors`: by the components above.
-    """
-    tensors_above = _tensors_in(kept_tensors)
-    allowed = set(einsum.tensors)
-    if isinstance(component, Toll):
-        allowed &= tensors_above  # a Toll is never the outermost holder (model.md §8.1)
-    must = (rules.keep | rules.back) & allowed
-    if rules.back & tensors_above:
-        return
-    optional = [t for t in einsum.tensors if t in (rules.may_keep & allowed) - must]
-    subsets = chain.from_iterable(combinations(optional, n) for n in range(len(optional), -1, -1))
-    for subset in subsets:
-        yield tuple(t for t in einsum.tensors if t in must or t in subset)
 
 
 def templates(

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from tilewright.mapper.mapspace.counting.count_fitting_walked import tight
-from tilewright.mapper.mapspace.lattice import Lattice
+from tilewright.mapper.mapspace.lattice_steps import chains_below
 from tilewright.mapper.mapspace.points import EXACT, Points
-from tilewright.mapper.templates.slots import Reservation, Slot, TemporalLoops
-from tilewright.mapper.templates.spatial_choices import SpatialLoops
+from tilewright.mapper.templates.slots import Reservation
 
 _Tables = dict[tuple[float, ...], Any]  # bits in use per memory -> chains to each state
 
@@ -54,7 +52,7 @@ def _counted(points: Points, limit: int, kind: type) -> tuple[int | None, int, b
             tables = {used: np.where(admitted, table, 0) for used, table in tables.items()}
         if isinstance(slot, Reservation) and lasts.get(slot.component, -1) >= index:
             tables = _reserved(points, slot, tables, lasts[slot.component] == index)
-        tables = {used: _chains_below(lattice, slot, table) for used, table in tables.items()}
+        tables = {used: chains_below(lattice, slot, table) for used, table in tables.items()}
         largest = max([largest, *(int(table.max()) for table in tables.values())])
         steps += len(tables) * lattice.size
         if steps > limit:
@@ -82,29 +80,3 @@ def _reserved(points: Points, slot: Reservation, tables: _Tables, last: bool) ->
             key = (*used[:memory], amount, *used[memory + 1 :])
             reserved[key] = reserved[key] + counts if key in reserved else counts
     return reserved
-
-
-def _chains_below(lattice: Lattice, slot: Slot, counts: Any) -> Any:
-    """Return the number of chains that end in each state below a slot; `counts`: above the slot.
-
-    A state is the tile of every variable; a chain is one tile per slot so far. Shape (states,).
-    """
-    if isinstance(slot, SpatialLoops):
-        total = np.zeros(lattice.shape, counts.dtype)
-        for shift in lattice.shifts(slot.variables, slot.choices):
-            upper_states, lower_states = lattice.meeting(shift)
-            total[lower_states] += counts.reshape(lattice.shape)[upper_states]
-        return total.reshape(-1)
-    if not isinstance(slot, TemporalLoops):
-        return counts
-    groups = [(v,) for v in slot.variables] if slot.single else [slot.variables]
-    sums = [_summed_above(lattice, group, counts) for group in groups]
-    return sum(sums) - (len(sums) - 1) * counts
-
-
-def _summed_above(lattice: Lattice, variables: Sequence[str], counts: Any) -> Any:
-    shaped = counts.reshape([axis.radix for axis in lattice.axes] or [1])
-    for number, axis in enumerate(lattice.axes):
-        if lattice.variables[axis.variable] in variables:
-            shaped = np.flip(np.cumsum(np.flip(shaped, number), axis=number), number)
-    return shaped.reshape(-1)

@@ -25,9 +25,11 @@ from tilewright.mapper.searches.uneven.costs.tile_chains import ALL, ONE_LANE, L
 from tilewright.mapper.searches.uneven.costs.uneven_counts import (
     Cuts,
     FormGroup,
+    all_moved,
     groups_of,
     moved_inside,
     moved_values,
+    tile_values,
 )
 from tilewright.mapper.searches.uneven.costs.uneven_messages import SlotStates, UnevenMessages
 from tilewright.mapper.searches.uneven.label_pruning import PrunedWalk, Pruning
@@ -57,6 +59,7 @@ class SlotWalk:
         self._fields = fields
         self._grid = grid
         self._chains = chains
+        self._names = tuple(problem.einsum.bounds)
         self._groups = {a.tensor: groups_of(a) for a in problem.einsum.accesses}
         self._messages = UnevenMessages(problem, chains)
         self.labels = 0
@@ -151,9 +154,8 @@ class SlotWalk:
         `states`, shape (labels, variables): the tile states. A label is the tuple of costs of a
         partial mapping.
         """
-        names = list(self._problem.einsum.bounds)
-        columns = {v: self._chains[i].column(charge.count.kinds[i]) for i, v in enumerate(names)}
-        total: Floats = np.ones(len(states))
+        names, kinds = self._names, charge.count.kinds
+        columns = {v: self._chains[i].column(kinds[i]) for i, v in enumerate(names)}
 
         def sizes(v: str) -> list[tuple[Floats, Floats]]:
             column, numbers = columns[v], states[:, names.index(v)]
@@ -168,17 +170,15 @@ class SlotWalk:
             number = names.index(v)
             return self._chains[number].cuts(states[:, number])
 
-        groups: tuple[FormGroup, ...] = self._groups[charge.count.tensor]
-        for group in groups:
-            inside = charge.count.inside and group.padded_size is not None
-            total = total * (
-                moved_inside(group, cuts) if inside else moved_values(group, sizes, extent)
-            )
-        touched = {v for group in groups for v in group.variables}
-        for number, v in enumerate(names):
-            if v not in touched:
-                total = total * columns[v].count[states[:, number]]
-        return total
+        def moved(group: FormGroup) -> Floats:
+            if charge.count.inside and group.padded_size is not None:
+                return moved_inside(group, cuts)
+            return moved_values(group, sizes, extent)
+
+        def visits(v: str) -> Floats:
+            return columns[v].count[states[:, names.index(v)]]
+
+        return all_moved(self._groups[charge.count.tensor], names, moved, visits)
 
     def tile(self, states: Ints, v: int) -> Ints:
         """Return the tile sizes of one rank variable in some partial mappings, shape (labels,).
@@ -192,7 +192,7 @@ class SlotWalk:
     def _allowed(self, pin: Comparison, labels: PartialMappings) -> Any:
         tiles = [
             self.tile(labels.states, i)
-            for i, v in enumerate(self._problem.einsum.bounds)
+            for i, v in enumerate(self._names)
             if v in pin.rank_variables
         ]
         if pin.operator.startswith("product"):
@@ -204,14 +204,9 @@ class SlotWalk:
 
     def _reserve(self, capacity: CapacityCheck, labels: PartialMappings) -> PartialMappings:
         access = self._problem.einsum.access(capacity.slot.tensor)
-        names = list(self._problem.einsum.bounds)
-        size = np.ones(len(labels))
-        for _, form in access.projection:
-            extent = np.full(len(labels), float(form.point_extent))
-            for name, factor in form.terms:
-                extent += abs(factor) * (self.tile(labels.states, names.index(name)) - 1)
-            size *= extent
-        bits = size * self._problem.value_bits(capacity.slot)
+        sizes = {v: self.tile(labels.states, i) for i, v in enumerate(self._names)}
+        values = np.ones(len(labels)) * tile_values(access, sizes)
+        bits = values * self._problem.value_bits(capacity.slot)
         if capacity.field is None:
             return labels.take(bits <= capacity.size)
         fields = labels.fields.copy()
@@ -233,7 +228,7 @@ class SlotWalk:
 
         `remaining`: least joules still to come below it, by class of tile.
         """
-        v = list(self._problem.einsum.bounds).index(variable)
+        v = self._names.index(variable)
         position = SlotPosition.at(index + 1, labels.states.shape[1])
         site = LoopSite(index, v, None, ONE_LANE, remaining, position)
         return self._extended(step, labels, site)[0]
@@ -279,11 +274,10 @@ class SlotWalk:
         """
         loops = step.plan.slots[index]
         assert isinstance(loops, SpatialLoops)
-        names = list(self._problem.einsum.bounds)
         taken = _LanesTaken.none(labels)
-        position = SlotPosition.at(index, len(names))
+        position = SlotPosition.at(index, len(self._names))
         for place, variable in enumerate(loops.variables):
-            number = names.index(variable)
+            number = self._names.index(variable)
             position = position.after_variable(number)
             lane_range = LaneRange.of(loops.lanes_of(variable))
             if lane_range.most_lanes > 1:

@@ -20,7 +20,11 @@ from tilewright.mapper.mapspace.factors import divisors
 from tilewright.mapper.searches.exact.kernels import Floats, Ints
 from tilewright.mapper.searches.uneven.costs.slot_charges import ChargeBound
 from tilewright.mapper.searches.uneven.costs.tile_chains import LaneRange
-from tilewright.mapper.searches.uneven.costs.uneven_counts import groups_of, least_moved
+from tilewright.mapper.searches.uneven.costs.uneven_counts import (
+    groups_of,
+    least_moved,
+    tile_values,
+)
 from tilewright.mapper.searches.uneven.search_parts import choice_classes
 from tilewright.mapper.templates.problem import Problem
 from tilewright.mapper.templates.slots import Reservation, Slot, TemporalLoops
@@ -162,15 +166,11 @@ class TileGrid:
         memory = self.problem.holder(slot.component)
         assert isinstance(memory, Memory)
         access = self.problem.einsum.access(slot.tensor)
-        size: Floats = np.ones([1] * len(self.shape))
-        for _, form in access.projection:
-            extent: Floats = np.full([1] * len(self.shape), float(form.point_extent))
-            for name, factor in form.terms:
-                number = self.variables.index(name)
-                smallest = self.along(number, self.axes[number].smallest)
-                extent = extent + abs(factor) * (smallest - 1)
-            size = size * extent
-        bits = size * self.problem.value_bits(slot)
+        smallest = {
+            v: self.along(i, axis.smallest)
+            for i, (v, axis) in enumerate(zip(self.variables, self.axes, strict=True))
+        }
+        bits = tile_values(access, smallest) * self.problem.value_bits(slot)
         return np.where(bits > memory.size, inf, 0.0)
 
     def over_loop(self, remaining: Floats, variable: str) -> Floats:

@@ -44,10 +44,6 @@ def quotient_steps(count: int) -> list[int]:
 
     For 10: 1, 2, 3, 4, 5, 10.
     """
-    return sorted({-(-count // n) for n in range(1, count + 1)}) if count < 64 else _steps(count)
-
-
-def _steps(count: int) -> list[int]:
     steps, step = [], 1
     while step < count:
         steps.append(step)

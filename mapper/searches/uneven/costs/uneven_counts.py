@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -100,7 +101,39 @@ def moved_values(
     return total
 
 
-def span(form: Affine, sizes: dict[str, Floats]) -> Floats:
+def all_moved(
+    groups: Sequence[FormGroup],
+    variables: Iterable[str],
+    moved: Callable[[FormGroup], Floats],
+    visits: Callable[[str], Floats],
+) -> Floats:
+    """Return how many values of a tensor move over all visits, shape (labels,).
+
+    `groups`: its indices, of which `moved(g)` counts the values; `visits(v)`: those of a variable,
+    for each of the Einsum's `variables` that stands in no index.
+    """
+    total: Floats = np.ones(1)
+    for group in groups:
+        total = total * moved(group)
+    indexed = {v for group in groups for v in group.variables}
+    for v in variables:
+        if v not in indexed:
+            total = total * visits(v)
+    return total
+
+
+def tile_values(access: TensorAccess, sizes: Mapping[str, Any]) -> Floats:
+    """Return how many values of a tensor tiles of some sizes span.
+
+    `sizes`: tile sizes in values by rank variable, arrays of one shape, as is the result.
+    """
+    values: Floats = np.ones(1)
+    for _, form in access.projection:
+        values = values * span(form, sizes)
+    return values
+
+
+def span(form: Affine, sizes: Mapping[str, Any]) -> Floats:
     """Return the positions that an index expression spans, for tiles of some sizes.
 
     `sizes`: rank variable to tile sizes in values, shape (labels,); so is the result. Over p = 4

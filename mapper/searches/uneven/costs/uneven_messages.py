@@ -33,6 +33,8 @@ from tilewright.mapper.searches.uneven.costs.tile_chains import (
 )
 from tilewright.mapper.searches.uneven.costs.uneven_counts import (
     CountedSize,
+    FormGroup,
+    all_moved,
     groups_of,
     moved_values,
 )
@@ -278,14 +280,13 @@ class UnevenMessages:
             def extent(v: str) -> Floats:
                 return _sum(often * size for often, size in sizes(v))
 
-            total: Floats = np.ones(len(current))
-            for group in self._groups[crossing.tensor]:
-                total = total * moved_values(group, sizes, extent)
-            touched = {v for group in self._groups[crossing.tensor] for v in group.variables}
-            for v in self._names:
-                if v not in touched:
-                    total = total * _sum(often for often, _ in sizes(v))
-            return total
+            def moved(group: FormGroup) -> Floats:
+                return moved_values(group, sizes, extent)
+
+            def visited(v: str) -> Floats:
+                return _sum(often for often, _ in sizes(v))
+
+            return all_moved(self._groups[crossing.tensor], self._names, moved, visited)
 
         return count
 

@@ -1,11 +1,11 @@
-"""Enumerate placements that hold no more than they must: if any has a mapping, one of these has.
+"""Enumerate placements: all, or those that hold no more than they must.
 
-To take a holder out of a mapping frees capacity, and the loops around it stand in one gap that
-allows all that both gaps allowed. Three rules may break: a set of a deeper memory may name the
-holder's memory; tile_shape applies to the first holder of its memory; no_resend_to_below of a
-holder above would reach down to the next holder of the tensor. In these cases, and for the
-outermost holder, nothing is left out. (Uneven loops and lanes do not change places, so that for
-uneven tiles this is no proof.)
+If any placement has a mapping, one that holds no more than it must has one: to take a holder out of
+a mapping frees capacity, and the loops around it stand in one gap that allows all that both gaps
+allowed. Three rules may break: a set of a deeper memory may name the holder's memory; tile_shape
+applies to the first holder of its memory; no_resend_to_below of a holder above would reach down to
+the next holder of the tensor. In these cases, and for the outermost holder, nothing is left out.
+(Uneven loops and lanes do not change places, so that for uneven tiles this is no proof.)
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 from tilewright.arch.components.components import PlacementRules, TensorHolder, Toll
 from tilewright.mapper.templates.placement import KeptTensors, Placement, placement_of
@@ -60,6 +61,24 @@ class _HolderLevel:
         return is_first or self.is_named or bool(self.rules.tile_shape) or tensor in self.sent_once
 
 
+def placements(
+    components: Sequence[TensorHolder], einsum: Einsum, backed: frozenset[str] = frozenset()
+) -> Iterator[Placement]:
+    """Enumerate the ways to keep the tensors of an Einsum in memories and Tolls, in a fixed order.
+
+    Each way obeys keep, may_keep and back of each component, and keeps every tensor somewhere
+    (theory/model.md §8.1). `components`: memories and Tolls of the path, outermost first.
+    `backed`: tensors that the outermost memory must keep, such as the intermediates of an unfused
+    mapping.
+    """
+    return _placed(components, einsum, backed, lambda _level, _tensor, options: options, _most)
+
+
+def _most(holds: _Holds) -> tuple[int, tuple[bool, ...]]:
+    """Return a sort key of choices of tensors: many come first, of equally many the first ones."""
+    return -sum(holds), tuple(not each for each in holds)
+
+
 def sparse_placements(
     components: Sequence[TensorHolder], einsum: Einsum, backed: frozenset[str] = frozenset()
 ) -> Iterator[Placement]:
@@ -101,23 +120,28 @@ def _placed(
     einsum: Einsum,
     backed: frozenset[str],
     choose: Callable[[_HolderLevel, str, _Holds], _Holds],
+    order: Callable[[_Holds], Any] | None = None,
 ) -> Iterator[Placement]:
     """Yield placements, decided from the outermost component down.
 
     `components`: those that may hold tensors. `backed`: tensors that the outermost memory must
-    hold. `choose`: picks, for each level and tensor, from the legal options.
+    hold. `choose`: picks, for each level and tensor, from the legal options. `order`: sort key of
+    the choices of a level; None: as they come.
     """
+    is_named = [_is_named(c, components[i + 1 :]) for i, c in enumerate(components)]
 
     def extend(kept_tensors: KeptTensors) -> Iterator[Placement]:
         if len(kept_tensors) == len(components):
             if _all_kept(kept_tensors) >= set(einsum.tensors):
                 yield placement_of(kept_tensors)
             return
-        level = _level_below(kept_tensors, components)
+        depth = len(kept_tensors)
+        level = _level_below(kept_tensors, components[depth], is_named[depth])
         is_first = not kept_tensors and not isinstance(level.component, Toll)
         first = backed if is_first else frozenset[str]()
         options = [choose(level, t, level.options(t, first)) for t in einsum.tensors]
-        for chosen in product(*options):
+        choices = product(*options)
+        for chosen in choices if order is None else sorted(choices, key=order):
             tensors = tuple(t for t, holds in zip(einsum.tensors, chosen, strict=True) if holds)
             yield from extend({**kept_tensors, level.component.name: (tensors, level.rules)})
 
@@ -128,17 +152,21 @@ def _all_kept(kept_tensors: KeptTensors) -> frozenset[str]:
     return frozenset(tensor for tensors, _ in kept_tensors.values() for tensor in tensors)
 
 
-def _level_below(kept_tensors: KeptTensors, components: Sequence[TensorHolder]) -> _HolderLevel:
+def _is_named(component: TensorHolder, deeper: Sequence[TensorHolder]) -> bool:
+    """Tell whether the rules of a deeper component name this one."""
+    names = frozenset[str]().union(*(c.tensors.names for c in deeper))
+    return bool({component.name, "Above"} & names)
+
+
+def _level_below(
+    kept_tensors: KeptTensors, component: TensorHolder, is_named: bool
+) -> _HolderLevel:
     """Return the next component below `kept_tensors`, with its rules given what these keep."""
-    component = components[len(kept_tensors)]
     tensors_above = {name: frozenset(tensors) for name, (tensors, _) in kept_tensors.items()}
-    named_below = frozenset[str]().union(
-        *(c.tensors.names for c in components[len(kept_tensors) + 1 :])
-    )
     return _HolderLevel(
         component,
         component.tensors.resolve(tensors_above),
         _all_kept(kept_tensors),
-        bool({component.name, "Above"} & named_below),
+        is_named,
         frozenset[str]().union(*(rules.no_resend_to_below for _, rules in kept_tensors.values())),
     )
