@@ -26,9 +26,9 @@ from tilewright.mapper.grid.schemes.ring_reduction import RingReduction
 from tilewright.mapper.grid.space_time import SpaceTime
 from tilewright.mapper.model.conventions import conventions_called
 from tilewright.mapper.model.evaluation import evaluate_flat
-from tilewright.mapper.model.padded_spans import zeros_counted
-from tilewright.mapper.model.path import paths_of
-from tilewright.mapper.model.view import make_view
+from tilewright.mapper.model.paths.path import paths_of
+from tilewright.mapper.model.paths.view import make_view
+from tilewright.mapper.model.traffic.padded_spans import zeros_counted
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.formulas.expression import expression
 

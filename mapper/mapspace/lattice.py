@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tilewright.arch.components.components import Comparison
 from tilewright.mapper.mapspace.factors import factorise, valuation
-from tilewright.mapper.model.padded_spans import Cut, spanned_by_cuts
+from tilewright.mapper.model.traffic.padded_spans import Cut, spanned_by_cuts
 from tilewright.mapper.templates.spatial_choices import compares
 from tilewright.mapper.workload.einsum import Affine, TensorAccess
 

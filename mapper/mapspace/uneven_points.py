@@ -15,7 +15,7 @@ from tilewright.mapper.mapspace.assemble import Tile
 from tilewright.mapper.mapspace.factors import divisors
 from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.mapspace.points import Points, Tiles
-from tilewright.mapper.model.view import simple_variables
+from tilewright.mapper.model.paths.view import simple_variables
 from tilewright.mapper.templates.placement import Template
 from tilewright.mapper.templates.problem import Problem
 from tilewright.mapper.templates.slots import Slot, TemporalLoops

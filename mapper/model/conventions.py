@@ -18,7 +18,8 @@ from tilewright.arch.errors import TilewrightError
 from tilewright.arch.flattening.flat import instances, instances_accelforge
 from tilewright.arch.flattening.switches import Switch, emptied, passed_by
 from tilewright.mapper.mapping.mapping import Temporal
-from tilewright.mapper.model.capacity import (
+from tilewright.mapper.model.copies import CountedPath, source_moves_up, source_to_destination
+from tilewright.mapper.model.occupancy.capacity import (
     Copy,
     SharedLoops,
     loops_above_exchanged,
@@ -26,11 +27,10 @@ from tilewright.mapper.model.capacity import (
     one_per_einsum,
     one_per_storage,
 )
-from tilewright.mapper.model.copies import CountedPath, source_moves_up, source_to_destination
-from tilewright.mapper.model.distributed import PlacesAtWork, at_least_one, in_proportion
-from tilewright.mapper.model.loops import PathLoop, average_turns, temporal_steps
-from tilewright.mapper.model.messages import hops_of_messages
-from tilewright.mapper.model.nest import (
+from tilewright.mapper.model.occupancy.distributed import PlacesAtWork, at_least_one, in_proportion
+from tilewright.mapper.model.offsets import EinsumRule, offsets_add, offsets_move
+from tilewright.mapper.model.paths.loops import PathLoop, average_turns, temporal_steps
+from tilewright.mapper.model.paths.nest import (
     SinkRule,
     StopRule,
     TensorNest,
@@ -39,13 +39,13 @@ from tilewright.mapper.model.nest import (
     stop_at_any_holder,
     stop_unless_adjacent,
 )
-from tilewright.mapper.model.network import Hops, hops_of
-from tilewright.mapper.model.offsets import EinsumRule, offsets_add, offsets_move
-from tilewright.mapper.model.padded_counts import without_padding
-from tilewright.mapper.model.path import Path
-from tilewright.mapper.model.reuse import Traffic, even_traffic
-from tilewright.mapper.model.uneven import exact_traffic
-from tilewright.mapper.model.view import IRRELEVANT, Count, EinsumView, lowest_terms
+from tilewright.mapper.model.paths.path import Path
+from tilewright.mapper.model.paths.view import IRRELEVANT, Count, EinsumView, lowest_terms
+from tilewright.mapper.model.traffic.messages import hops_of_messages
+from tilewright.mapper.model.traffic.network import Hops, hops_of
+from tilewright.mapper.model.traffic.padded_counts import without_padding
+from tilewright.mapper.model.traffic.reuse import Traffic, even_traffic
+from tilewright.mapper.model.traffic.uneven import exact_traffic
 
 Loops = dict[int, PathLoop]
 

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
-from tilewright.mapper.model.path import Hold, Path, keep
-from tilewright.mapper.model.view import EinsumView, Requests, TensorView
+from tilewright.mapper.model.paths.path import Hold, Path, keep
+from tilewright.mapper.model.paths.view import EinsumView, Requests, TensorView
 
 _NOTHING = Requests(0, 0, 0)
 

@@ -9,9 +9,9 @@ from fractions import Fraction
 from tilewright.arch.components.components import Component, Container
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.mapper.model.conventions import Conventions
-from tilewright.mapper.model.network import Hops
+from tilewright.mapper.model.paths.view import Count
 from tilewright.mapper.model.tally import EinsumCounts
-from tilewright.mapper.model.view import Count
+from tilewright.mapper.model.traffic.network import Hops
 
 Calls = dict[str, float]
 

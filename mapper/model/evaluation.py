@@ -13,20 +13,20 @@ from tilewright.arch.names import did_you_mean
 from tilewright.arch.spec.architecture import Arch
 from tilewright.mapper.mapping.mapping import Mapping, Node, Sequential, Storage
 from tilewright.mapper.mapping.score import Score
-from tilewright.mapper.model.capacity import (
+from tilewright.mapper.model.conventions import Conventions, conventions_called
+from tilewright.mapper.model.costs import Costs, area_by, costs_of, leak_power_by
+from tilewright.mapper.model.guards import check
+from tilewright.mapper.model.occupancy.capacity import (
     check_capacity,
     check_parts,
     peak_bits,
     peak_parts,
 )
-from tilewright.mapper.model.conventions import Conventions, conventions_called
-from tilewright.mapper.model.costs import Costs, area_by, costs_of, leak_power_by
-from tilewright.mapper.model.guards import check
-from tilewright.mapper.model.occupancy import PathOccupancies
+from tilewright.mapper.model.occupancy.occupancy import PathOccupancies
 from tilewright.mapper.model.offsets import counted
-from tilewright.mapper.model.path import Hold, Path, paths_of, restrict
+from tilewright.mapper.model.paths.path import Hold, Path, paths_of, restrict
+from tilewright.mapper.model.paths.view import Count, EinsumView, make_view
 from tilewright.mapper.model.tally import EinsumCounts, tally
-from tilewright.mapper.model.view import Count, EinsumView, make_view
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import MappingError
 from tilewright.mapper.workload.workload import Workload

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tilewright.mapper.model.reuse import Traffic
 from tilewright.mapper.model.tally import EinsumCounts
+from tilewright.mapper.model.traffic.reuse import Traffic
 
 
 class ConservationError(AssertionError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from tilewright.mapper.model.padded_spans import zeros_counted
+from tilewright.mapper.model.traffic.padded_spans import zeros_counted
 from tilewright.mapper.workload.einsum import Einsum, TensorAccess
 from tilewright.mapper.workload.errors import WorkloadError
 from tilewright.mapper.workload.workload import Workload

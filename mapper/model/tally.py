@@ -11,14 +11,14 @@ from tilewright.arch.components.components import Memory, Toll
 from tilewright.arch.errors import Where
 from tilewright.mapper.model.conventions import Conventions
 from tilewright.mapper.model.copies import no_copy
-from tilewright.mapper.model.distributed import active_places, spread
-from tilewright.mapper.model.loops import PathLoop, loops_of
-from tilewright.mapper.model.nest import Lowering, nest_of, reservations
-from tilewright.mapper.model.network import Hops
-from tilewright.mapper.model.occupancy import Occupancy, occupancies
-from tilewright.mapper.model.path import Hold, Path
-from tilewright.mapper.model.reuse import Traffic
-from tilewright.mapper.model.view import Count, EinsumView
+from tilewright.mapper.model.occupancy.distributed import active_places, spread
+from tilewright.mapper.model.occupancy.occupancy import Occupancy, occupancies
+from tilewright.mapper.model.paths.loops import PathLoop, loops_of
+from tilewright.mapper.model.paths.nest import Lowering, nest_of, reservations
+from tilewright.mapper.model.paths.path import Hold, Path
+from tilewright.mapper.model.paths.view import Count, EinsumView
+from tilewright.mapper.model.traffic.network import Hops
+from tilewright.mapper.model.traffic.reuse import Traffic
 from tilewright.mapper.workload.errors import InfeasibleMapping, MappingError
 
 

@@ -7,10 +7,10 @@ from tilewright.mapper.mapping.score import Score
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.model.conventions import conventions_called
 from tilewright.mapper.model.evaluation import evaluate_flat
-from tilewright.mapper.model.occupancy import Occupancy
-from tilewright.mapper.model.path import paths_of, restrict
+from tilewright.mapper.model.occupancy.occupancy import Occupancy
+from tilewright.mapper.model.paths.path import paths_of, restrict
+from tilewright.mapper.model.paths.view import make_view
 from tilewright.mapper.model.tally import tally
-from tilewright.mapper.model.view import make_view
 from tilewright.mapper.searches.result import EinsumMapping
 from tilewright.mapper.searches.search_errors import InternalError
 from tilewright.mapper.workload.errors import InfeasibleMapping

@@ -159,7 +159,7 @@ class Request:
         that stand in no sum of an index (theory/imperfect.md §6).
         """
         from tilewright.mapper.model.conventions import conventions_called
-        from tilewright.mapper.model.view import simple_variables
+        from tilewright.mapper.model.paths.view import simple_variables
 
         requested, variables = self.options.uneven, frozenset(einsum.bounds)
         if einsum.is_copy:

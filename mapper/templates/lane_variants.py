@@ -15,8 +15,8 @@ from itertools import product
 from math import prod
 from typing import NamedTuple, overload
 
-from tilewright.mapper.model.distributed import grid_of, places_at_work
-from tilewright.mapper.model.view import Count
+from tilewright.mapper.model.occupancy.distributed import grid_of, places_at_work
+from tilewright.mapper.model.paths.view import Count
 from tilewright.mapper.templates.placement import LaneRestriction, Template
 from tilewright.mapper.templates.problem import Problem
 from tilewright.mapper.templates.spatial_choices import Choice, DimName, Lanes, SpatialLoops

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tilewright.mapper.model.view import Count
+from tilewright.mapper.model.paths.view import Count
 from tilewright.mapper.templates.spatial_choices import DimName, Lanes, SpatialLoops
 
 

@@ -24,8 +24,8 @@ from tilewright.mapper.mapping.mapping import Mapping, Storage
 from tilewright.mapper.mapping.score import Score
 from tilewright.mapper.model.conventions import conventions_called
 from tilewright.mapper.model.evaluation import evaluate_flat, score_mapping
-from tilewright.mapper.model.path import Hold, Path, paths_of
-from tilewright.mapper.model.view import make_view
+from tilewright.mapper.model.paths.path import Hold, Path, paths_of
+from tilewright.mapper.model.paths.view import make_view
 from tilewright.mapper.verification.verification import violations
 from tilewright.mapper.workload.errors import InfeasibleMapping
 

@@ -19,13 +19,13 @@ from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.spec.architecture import Arch
 from tilewright.mapper.mapping.mapping import Mapping as LoopNest
 from tilewright.mapper.mapping.mapping import Node, Spatial, Storage, Temporal
-from tilewright.mapper.model.capacity import check_capacity, peak_bits
 from tilewright.mapper.model.conventions import conventions_called
 from tilewright.mapper.model.costs import costs_of
-from tilewright.mapper.model.occupancy import Occupancy, PathOccupancies
-from tilewright.mapper.model.path import paths_of
+from tilewright.mapper.model.occupancy.capacity import check_capacity, peak_bits
+from tilewright.mapper.model.occupancy.occupancy import Occupancy, PathOccupancies
+from tilewright.mapper.model.paths.path import paths_of
+from tilewright.mapper.model.paths.view import EinsumView, make_view
 from tilewright.mapper.model.tally import tally
-from tilewright.mapper.model.view import EinsumView, make_view
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.mapper.workload.workload import Workload

@@ -9,7 +9,7 @@ from fused_lists import INNER, OUTER
 from fused_owns import Own, is_chip
 
 from tilewright.mapper.mapping.mapping import Mapping, Node, Sequential, Spatial, Storage, Temporal
-from tilewright.mapper.model.path import Hold, Step, paths_of
+from tilewright.mapper.model.paths.path import Hold, Step, paths_of
 from tilewright.mapper.workload.workload import Workload
 
 

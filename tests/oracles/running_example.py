@@ -15,8 +15,8 @@ from __future__ import annotations
 from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.mapping.mapping_file import load_mapping
-from tilewright.mapper.model.loops import PathLoop, loops_of
-from tilewright.mapper.model.nest import (
+from tilewright.mapper.model.paths.loops import PathLoop, loops_of
+from tilewright.mapper.model.paths.nest import (
     Lowering,
     TensorNest,
     nest_of,
@@ -24,8 +24,8 @@ from tilewright.mapper.model.nest import (
     some_loop_sinks,
     stop_unless_adjacent,
 )
-from tilewright.mapper.model.path import Path, paths_of
-from tilewright.mapper.model.view import EinsumView, make_view
+from tilewright.mapper.model.paths.path import Path, paths_of
+from tilewright.mapper.model.paths.view import EinsumView, make_view
 from tilewright.mapper.workload.workload_loading import load_workload
 
 ARCH = """\

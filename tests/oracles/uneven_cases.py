@@ -28,7 +28,7 @@ from tilewright.mapper.mapping.mapping import (
     TollNode,
 )
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.model.view import simple_variables
+from tilewright.mapper.model.paths.view import simple_variables
 from tilewright.mapper.searches.mapping_scorer import MappingScorer
 from tilewright.mapper.searches.result import EinsumMapping
 from tilewright.mapper.templates.placement import Template

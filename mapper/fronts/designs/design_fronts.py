@@ -36,7 +36,7 @@ from tilewright.mapper.mapping.score import Score
 from tilewright.mapper.mapping.scored_mapping import ScoredMapping
 from tilewright.mapper.model.conventions import conventions_called
 from tilewright.mapper.model.evaluation import score_mapping
-from tilewright.mapper.model.path import paths_of
+from tilewright.mapper.model.paths.path import paths_of
 from tilewright.mapper.searches.budget import Budget, WorkLeft
 from tilewright.mapper.searches.exact.kernels import Floats
 from tilewright.mapper.searches.exact.label_fields import DesignFamily

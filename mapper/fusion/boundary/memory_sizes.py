@@ -1,7 +1,7 @@
 """Give memories whose size depends on the Einsum one size, and their values other widths.
 
 A tile fills a share of the memory as the last Einsum that used it sees that memory: its bits over
-the size for that Einsum (model/capacity.py). Values that are wider where the size is smaller fill
+the size for that Einsum (capacity.py). Values that are wider where the size is smaller fill
 the same share of one size for all Einsums. The bits that actions move stay the same.
 
 Example: Einsum A sees 100 bits, Einsum B sees 50. Both get 100 bits, and values of B twice the

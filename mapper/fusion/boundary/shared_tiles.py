@@ -2,7 +2,7 @@
 
 By default these tiles are one tile. It is as large as the largest of them, and its values have the
 width that the last Einsum to use it sees. Under the accelforge conventions each Einsum has its own
-tile, and all tiles have that width (docs/conventions.md §11, model/capacity.py).
+tile, and all tiles have that width (docs/conventions.md §11, model/occupancy/capacity.py).
 
 Joining Einsums adds up what each of them reserves. `savings` is what to subtract from that sum.
 Example: two Einsums hold a tile of 8 values of 4 bits at one place. The sum is 64 bits; one shared

@@ -1,7 +1,7 @@
 """Find where Einsums see one tensor differently: in several widths, or through several windows.
 
 A tile in a Storage node that several Einsums use has the width that the last of them sees, and
-the size of the largest tile that any of them keeps there (model/capacity.py).
+the size of the largest tile that any of them keeps there (model/occupancy/capacity.py).
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from tilewright.mapper.fusion.pmappings.pmapping_table import PmappingGroup
 from tilewright.mapper.mapping.mapping import Mapping as LoopNest
 from tilewright.mapper.mapping.mapping import Spatial, Temporal
 from tilewright.mapper.mapspace.factors import divisors
-from tilewright.mapper.model.occupancy import Occupancy
+from tilewright.mapper.model.occupancy.occupancy import Occupancy
 from tilewright.mapper.searches.exact.kernels import Floats, Ints
 from tilewright.mapper.searches.shared.group_pareto import pareto
 from tilewright.mapper.workload.einsum import Einsum

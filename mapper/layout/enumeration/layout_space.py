@@ -27,10 +27,10 @@ from tilewright.mapper.layout.tiling import Tiling
 from tilewright.mapper.mapping.mapping import Mapping as MappingTree
 from tilewright.mapper.mapping.mapping import Storage
 from tilewright.mapper.model.conventions import conventions_called
-from tilewright.mapper.model.occupancy import Occupancy
-from tilewright.mapper.model.path import paths_of, restrict
+from tilewright.mapper.model.occupancy.occupancy import Occupancy
+from tilewright.mapper.model.paths.path import paths_of, restrict
+from tilewright.mapper.model.paths.view import make_view
 from tilewright.mapper.model.tally import tally
-from tilewright.mapper.model.view import make_view
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import InfeasibleMapping
 

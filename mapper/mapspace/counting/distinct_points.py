@@ -3,7 +3,7 @@
 Below a holder that is not outermost, loops over which its tile streams stand above its reservation
 (`TemporalLoops` over relevant variables where the holder is pinned, then one loop over a window),
 all others below. A mapping does not say where the reservation is: loops that could stream do
-(model/nest.py). So a point with such loops right below the reservation has the mapping of another
+(nest.py). So a point with such loops right below the reservation has the mapping of another
 point, with a smaller tile, which is the canonical one.
 """
 

@@ -24,8 +24,8 @@ from tilewright.mapper.mapping.mapping import (
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.model.conventions import conventions_called
 from tilewright.mapper.model.evaluation import evaluate_flat
-from tilewright.mapper.model.path import paths_of
-from tilewright.mapper.model.view import Requests, TensorView, make_view
+from tilewright.mapper.model.paths.path import paths_of
+from tilewright.mapper.model.paths.view import Requests, TensorView, make_view
 from tilewright.mapper.searches.exact.metric_terms import latency_rises, leaks_of, touched_values
 from tilewright.mapper.templates.placement import Placement, Template
 from tilewright.mapper.workload.einsum import Einsum

@@ -18,7 +18,7 @@ import numpy as np
 
 from tilewright.arch.components.components import Component, Memory
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.model.padded_spans import share_of_points
+from tilewright.mapper.model.traffic.padded_spans import share_of_points
 from tilewright.mapper.searches.exact.kernels import Floats
 from tilewright.mapper.searches.exact.label_fields import label_fields
 from tilewright.mapper.searches.exact.label_metrics import KINDS, Goal, LabelMetrics

@@ -11,7 +11,7 @@ from tilewright.arch.components.components import Component, Compute, Memory, Ne
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.model.conventions import Conventions, conventions_called
-from tilewright.mapper.model.distributed import in_proportion
+from tilewright.mapper.model.occupancy.distributed import in_proportion
 from tilewright.mapper.searches.exact.label_fields import Gate, Leak, affects_latency
 from tilewright.mapper.templates.placement import Template
 from tilewright.mapper.templates.problem import Problem

@@ -21,8 +21,8 @@ from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from tilewright.arch.components.components import Component, Compute, Memory, Toll
-from tilewright.mapper.model.padded_counts import zeros_take_time
-from tilewright.mapper.model.padded_spans import share_of_points
+from tilewright.mapper.model.traffic.padded_counts import zeros_take_time
+from tilewright.mapper.model.traffic.padded_spans import share_of_points
 from tilewright.mapper.templates.placement import Template
 from tilewright.mapper.templates.problem import Problem
 

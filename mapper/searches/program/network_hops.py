@@ -1,7 +1,7 @@
 """Find the slots of a template at which the hops of networks are charged.
 
 With the lanes of every dimension below a network fixed, the values that a spatial loop sends on it
-are a function of the tile right below the loop (mapper/model/network.py and messages.py): the
+are a function of the tile right below the loop (model/traffic: network.py, messages.py): the
 values of the tile, times a number that depends on the lanes alone, times the iterations above the
 loop. Dimensions with several choices are enumerated outside the program, as charge_sites.py does
 for other counts; open_network_hops.py charges them as each choice is made, where that is exact.
@@ -18,7 +18,7 @@ from math import prod
 from typing import NamedTuple
 
 from tilewright.arch.components.components import Component, Network, SpatialDim
-from tilewright.mapper.model.network import unicast_on_mesh
+from tilewright.mapper.model.traffic.network import unicast_on_mesh
 from tilewright.mapper.searches.exact.label_fields import LabelFields
 from tilewright.mapper.searches.program.charge_sites import ChargeSite, CostTerm
 from tilewright.mapper.searches.program.edge_traffic import whole_kind

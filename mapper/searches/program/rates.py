@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import copysign
 from typing import NamedTuple, Protocol
 
-from tilewright.mapper.model.view import Count
+from tilewright.mapper.model.paths.view import Count
 from tilewright.mapper.searches.program.edge_traffic import EdgeCharge, values_per_move
 from tilewright.mapper.templates.problem import Problem
 

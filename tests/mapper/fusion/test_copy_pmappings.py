@@ -17,7 +17,7 @@ from tilewright.mapper.fusion.copies.copy_pmappings import (
     lanes_per_variable,
 )
 from tilewright.mapper.mapping.mapping import ComputeNode, Mapping, Spatial, Storage, Temporal
-from tilewright.mapper.model.occupancy import Occupancy
+from tilewright.mapper.model.occupancy.occupancy import Occupancy
 
 COPY = workload_with_copies(("Y[m, n] = A[m] * B[n]", "copy X[m, n] = Y[m, n]"), {"m": 4, "n": 2})
 PLACES = TensorPlace("Y", "BUF"), TensorPlace("X", "BUF")

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.mapper.model.padded_spans import Cut, spanned_by_cuts
+from tilewright.mapper.model.traffic.padded_spans import Cut, spanned_by_cuts
 from tilewright.mapper.searches.exact.kernels import Floats, Ints
 from tilewright.mapper.workload.einsum import Affine, TensorAccess
 

@@ -1,6 +1,6 @@
 """Count the hops and link loads of uneven tiles on networks, state by state.
 
-These are the counts of mapper/model/messages.py. A spatial loop below a network hands the tiles of
+These are the counts of model/traffic/messages.py. A spatial loop below a network hands the tiles of
 its variable from the first lane to the others. The total distance follows from the tiles above and
 below the loop: of f full tiles and one of r values, lane i is i strides away. The other variables
 have the tiles of that moment: those that the slot distributes before have their new tiles, the

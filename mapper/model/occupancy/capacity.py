@@ -18,9 +18,9 @@ from typing import NoReturn
 
 from tilewright.arch.errors import Where
 from tilewright.mapper.mapping.mapping import Spatial, Temporal
-from tilewright.mapper.model.occupancy import Occupancy, PathOccupancies
-from tilewright.mapper.model.path import Path
-from tilewright.mapper.model.view import Count, lowest_terms
+from tilewright.mapper.model.occupancy.occupancy import Occupancy, PathOccupancies
+from tilewright.mapper.model.paths.path import Path
+from tilewright.mapper.model.paths.view import Count, lowest_terms
 from tilewright.mapper.workload.errors import InfeasibleMapping
 
 Key = tuple[int, str]  # number of the Storage node, tensor

@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tilewright.mapper.model.nest import TensorNest
-from tilewright.mapper.model.path import Hold
-from tilewright.mapper.model.view import (
+from tilewright.mapper.model.paths.nest import TensorNest
+from tilewright.mapper.model.paths.path import Hold
+from tilewright.mapper.model.paths.view import (
     IRRELEVANT,
     RELEVANT,
     Count,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from running_example import LANES, LOOPS, loops_and_nest, path_of, view_of
 
-from tilewright.mapper.model.loops import loops_of
-from tilewright.mapper.model.nest import (
+from tilewright.mapper.model.occupancy.occupancy import occupancies
+from tilewright.mapper.model.paths.loops import loops_of
+from tilewright.mapper.model.paths.nest import (
     Lowering,
     ReservationItem,
     no_loop_sinks,
@@ -15,7 +16,6 @@ from tilewright.mapper.model.nest import (
     stop_at_any_holder,
     stop_unless_adjacent,
 )
-from tilewright.mapper.model.occupancy import occupancies
 from tilewright.mapper.workload.errors import MappingError
 
 DEFAULT = (stop_unless_adjacent, some_loop_sinks)

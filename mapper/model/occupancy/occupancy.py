@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tilewright.mapper.model.nest import ReservationItem, TensorNest
-from tilewright.mapper.model.path import Hold, Path
-from tilewright.mapper.model.view import Count, lowest_terms
+from tilewright.mapper.model.paths.nest import ReservationItem, TensorNest
+from tilewright.mapper.model.paths.path import Hold, Path
+from tilewright.mapper.model.paths.view import Count, lowest_terms
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from tilewright.mapper.model.loops import PathLoop
-from tilewright.mapper.model.path import Hold, Path
-from tilewright.mapper.model.view import IRRELEVANT, PARTIAL, EinsumView, TensorView
+from tilewright.mapper.model.paths.loops import PathLoop
+from tilewright.mapper.model.paths.path import Hold, Path
+from tilewright.mapper.model.paths.view import IRRELEVANT, PARTIAL, EinsumView, TensorView
 from tilewright.mapper.workload.errors import MappingError
 
 # (path, place of the holder, place of a holder below it) -> does the lowering end there?

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tilewright.mapper.model.loops import PathLoop, parts, swapped_variables
-from tilewright.mapper.model.nest import TensorNest
-from tilewright.mapper.model.path import Hold
-from tilewright.mapper.model.reuse import Traffic
-from tilewright.mapper.model.view import IRRELEVANT, RELEVANT, HolderView
+from tilewright.mapper.model.paths.loops import PathLoop, parts, swapped_variables
+from tilewright.mapper.model.paths.nest import TensorNest
+from tilewright.mapper.model.paths.path import Hold
+from tilewright.mapper.model.paths.view import IRRELEVANT, RELEVANT, HolderView
+from tilewright.mapper.model.traffic.reuse import Traffic
 
 Row = tuple[int, ...]  # tile sizes by rank variable, or counts of holders
 _WIDTH = 6  # counts per holder: reads, writes, fills, drains, served, taken

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 from running_example import ARCH, view_of
 
-from tilewright.mapper.model.view import (
+from tilewright.mapper.model.paths.view import (
     IRRELEVANT,
     PARTIAL,
     RELEVANT,

@@ -12,10 +12,16 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from tilewright.arch.components.components import Component
-from tilewright.mapper.model.loops import PathLoop
-from tilewright.mapper.model.nest import TensorNest
-from tilewright.mapper.model.path import Hold
-from tilewright.mapper.model.view import IRRELEVANT, Count, EinsumView, NetworkView, lowest_terms
+from tilewright.mapper.model.paths.loops import PathLoop
+from tilewright.mapper.model.paths.nest import TensorNest
+from tilewright.mapper.model.paths.path import Hold
+from tilewright.mapper.model.paths.view import (
+    IRRELEVANT,
+    Count,
+    EinsumView,
+    NetworkView,
+    lowest_terms,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,12 +14,12 @@ from fractions import Fraction
 import numpy as np
 
 from tilewright.arch.components.components import Component
-from tilewright.mapper.model.loops import PathLoop
-from tilewright.mapper.model.nest import TensorNest
-from tilewright.mapper.model.padded_spans import Cut, Pieces, spanned, spanned_by_cuts
-from tilewright.mapper.model.path import Hold
-from tilewright.mapper.model.reuse import Traffic
-from tilewright.mapper.model.view import Count, lowest_terms
+from tilewright.mapper.model.paths.loops import PathLoop
+from tilewright.mapper.model.paths.nest import TensorNest
+from tilewright.mapper.model.paths.path import Hold
+from tilewright.mapper.model.paths.view import Count, lowest_terms
+from tilewright.mapper.model.traffic.padded_spans import Cut, Pieces, spanned, spanned_by_cuts
+from tilewright.mapper.model.traffic.reuse import Traffic
 from tilewright.mapper.workload.einsum import TensorAccess
 
 

@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from tilewright.mapper.model.padded_spans import (
+from tilewright.mapper.model.traffic.padded_spans import (
     Cut,
     Spanned,
     share_of_points,

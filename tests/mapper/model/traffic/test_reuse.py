@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from running_example import ARCH, LANES, LOOPS, loops_and_nest, view_of
 
-from tilewright.mapper.model.reuse import even_traffic
+from tilewright.mapper.model.traffic.reuse import even_traffic
 
 
 def traffic(tensor, nodes=LOOPS, arch=ARCH):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.evaluation.verified_score import evaluate
 from tilewright.mapper.mapping.mapping_file import load_mapping
-from tilewright.mapper.model.network import unicast_on_mesh
+from tilewright.mapper.model.traffic.network import unicast_on_mesh
 from tilewright.mapper.workload.workload_loading import load_workload
 
 GRID = """\

@@ -11,8 +11,8 @@ from dataclasses import replace
 from fractions import Fraction
 
 from tilewright.arch.components.components import Component
-from tilewright.mapper.model.occupancy import Occupancy
-from tilewright.mapper.model.view import Count, EinsumView, lowest_terms
+from tilewright.mapper.model.occupancy.occupancy import Occupancy
+from tilewright.mapper.model.paths.view import Count, EinsumView, lowest_terms
 
 # instances in use of a dimension / instances that one place serves -> places at work
 PlacesAtWork = Callable[[Fraction], Fraction]

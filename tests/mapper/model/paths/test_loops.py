@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from running_example import LANES, LOOPS, path_of, view_of
 
-from tilewright.mapper.model.loops import (
+from tilewright.mapper.model.paths.loops import (
     PathLoop,
     average_turns,
     loops_of,

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from tilewright.mapper.mapping.mapping import Spatial, Temporal
-from tilewright.mapper.model.path import Hold, Path
-from tilewright.mapper.model.view import Count, EinsumView, lowest_terms
+from tilewright.mapper.model.paths.path import Hold, Path
+from tilewright.mapper.model.paths.view import Count, EinsumView, lowest_terms
 from tilewright.mapper.workload.errors import MappingError
 
 

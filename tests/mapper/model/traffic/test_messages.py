@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from running_example import ARCH, grid_of_lanes, loops_and_nest, view_of
 
-from tilewright.mapper.model.messages import hops_of_messages
+from tilewright.mapper.model.traffic.messages import hops_of_messages
 
 MESH = ARCH.replace(
     "  - !Compute",

@@ -11,7 +11,7 @@ from fused_cases import two_memories
 from tilewright.mapper.evaluation.verified_score import evaluate
 from tilewright.mapper.mapping.mapping import Temporal
 from tilewright.mapper.mapping.mapping_file import load_mapping
-from tilewright.mapper.model.capacity import (
+from tilewright.mapper.model.occupancy.capacity import (
     check_capacity,
     check_parts,
     loops_above_exchanged,
@@ -21,8 +21,8 @@ from tilewright.mapper.model.capacity import (
     peak_bits,
     peak_parts,
 )
-from tilewright.mapper.model.occupancy import Occupancy, PathOccupancies
-from tilewright.mapper.model.path import Path, Split
+from tilewright.mapper.model.occupancy.occupancy import Occupancy, PathOccupancies
+from tilewright.mapper.model.paths.path import Path, Split
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.mapper.workload.workload_loading import load_workload
 

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from running_example import ARCH, LANES, LOOPS, loops_and_nest, view_of
 
-from tilewright.mapper.model.reuse import even_traffic
-from tilewright.mapper.model.uneven import exact_traffic
+from tilewright.mapper.model.traffic.reuse import even_traffic
+from tilewright.mapper.model.traffic.uneven import exact_traffic
 
 
 @pytest.mark.parametrize("tensor", ["A", "B", "Z"])

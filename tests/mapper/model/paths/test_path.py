@@ -6,7 +6,7 @@ import pytest
 from running_example import path_of
 
 from tilewright.mapper.mapping.mapping import ComputeNode, Mapping, Sequential, Storage, Temporal
-from tilewright.mapper.model.path import Hold, Split, keep, paths_of, restrict
+from tilewright.mapper.model.paths.path import Hold, Split, keep, paths_of, restrict
 from tilewright.mapper.workload.errors import MappingError
 
 

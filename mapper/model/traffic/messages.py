@@ -16,10 +16,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tilewright.mapper.model.loops import PathLoop, parts, swapped_variables
-from tilewright.mapper.model.nest import TensorNest
-from tilewright.mapper.model.network import Hops, NetworkLeg, legs_of, physical_stride
-from tilewright.mapper.model.view import IRRELEVANT
+from tilewright.mapper.model.paths.loops import PathLoop, parts, swapped_variables
+from tilewright.mapper.model.paths.nest import TensorNest
+from tilewright.mapper.model.paths.view import IRRELEVANT
+from tilewright.mapper.model.traffic.network import Hops, NetworkLeg, legs_of, physical_stride
 
 Shape = tuple[int, ...]
 
