@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.arch.quantities import quantity
 from tilewright.dse.report.execution_details import by_component, execution_sections
+from tilewright.dse.report.execution_table import HEAD, ProgramRow, program_lines, program_rows
 from tilewright.dse.report.page import script_safe, templates
 from tilewright.dse.run.environment import version
 from tilewright.dse.store.safe_files import write_atomically
@@ -136,7 +137,7 @@ def execution_lines(execution: Execution) -> list[str]:
             lines += _exchange_lines(done) if done.einsum in names else []
         lines += _pipeline_lines(pipeline)
     total = f"{execution.cycles:,} cycles, {quantity(execution.latency, 'latency')}, "
-    return [*lines, "", total + quantity(execution.energy, "energy")]
+    return [*lines, *program_lines(execution), "", total + quantity(execution.energy, "energy")]
 
 
 def _instance_lines(run: EinsumExecution | PipelineExecution) -> list[str]:
@@ -210,7 +211,8 @@ class ExecutionPage:
     """What a page on an execution says.
 
     `eyebrow`, `title`, `lead`: its first lines; `cards`: (name, value) of the figures below;
-    `notes`: further lines; `sections`: one of each Einsum or program (execution_details); `nest`:
+    `notes`: further lines; `rows`: of the table of programs, none where one ran; `sections`: one of
+    each Einsum or program (execution_details); `nest`:
     (text, kind) of the lines of a loop nest, where there are no sections; `assumed`: figures of
     the machine profile that are assumed.
     """
@@ -220,6 +222,7 @@ class ExecutionPage:
     lead: str
     cards: tuple[tuple[str, str], ...]
     notes: tuple[str, ...]
+    rows: tuple[ProgramRow, ...] = ()
     sections: tuple[dict[str, Any], ...] = ()
     nest: tuple[tuple[str, str], ...] = ()
     assumed: tuple[str, ...] = ()
@@ -247,14 +250,8 @@ def page_of(
             ("Energy", quantity(execution.energy, "energy")),
             ("Lower bound of the cycles", f"{bound:,}"),
         ),
-        notes=(
-            *_search_notes(given),
-            *(
-                f"{done.exchange.tensor} for {done.einsum}: {_EXCHANGED[done.kind]} in "
-                f"{done.cycles:,} cycles, {quantity(done.energy, 'energy')}."
-                for done in execution.exchanges
-            ),
-        ),
+        notes=tuple(_search_notes(given)),
+        rows=tuple(program_rows(execution)),
         sections=tuple(execution_sections(execution, given)),
     )
 
@@ -299,6 +296,7 @@ def write_execution_page(path: Path, page: ExecutionPage) -> None:
         .render(
             {
                 "page": page,
+                "head": HEAD,
                 "command": shlex.join(["tilewright", *sys.argv[1:]]),
                 "version": version(),
                 "code": code_hash(),

@@ -6,6 +6,7 @@ import pytest
 from cascades import cascade_arch, cascade_workload
 
 from tilewright.dse.report.execution_page import execution_lines, page_of, whole_document
+from tilewright.dse.report.execution_table import program_rows
 from tilewright.simulator.execution.execution import Execution
 from tilewright.simulator.search.grid_mapping import map_on_grid
 
@@ -37,7 +38,21 @@ def test_the_page_shows_their_cycles_with_the_einsum() -> None:
     facts = {section["einsum"]: section["facts"] for section in page.sections}
     assert facts["Z"]["halos of S, before it"].startswith(f"{halo.cycles:,} cycles")
     assert not any("halos" in name for name in facts["S"])
-    assert any("halos exchanged" in note for note in page.notes)
+    assert [(row.cells[0], row.section) for row in page.rows] == [
+        ("S", "S"), ("S, halos for Z", "Z"), ("Z", "Z")
+    ]  # fmt: skip
+    assert page.rows[1].cells[1] == f"{halo.cycles:,}"
+
+
+def test_the_table_of_programs_adds_up_to_the_whole() -> None:
+    rows = program_rows(smoothed())
+    cycles = [int(row.cells[1].replace(",", "")) for row in rows]
+    assert sum(cycles) == smoothed().cycles
+    assert abs(sum(int(row.cells[2].split()[0]) for row in rows) - 100) <= len(rows)
+    lines = execution_lines(smoothed())
+    assert lines[-6].split()[:3] == ["program", "cycles", "share"]
+    assert lines[-4].startswith("S, halos for Z")
+    assert not program_rows(Execution(smoothed().einsums[:1], (), {}))
 
 
 def test_what_the_search_has_shown_is_said_once() -> None:
