@@ -222,6 +222,7 @@ def map_command(
       tilewright map --arch a.yaml --workload w.yaml --front energy,usage --what-if Buffer=32KiB
       tilewright map --arch wafer_grid --workload W.yaml --machine wse2-sdk-sim --objective latency
     """
+    from tilewright.dse.command.files.role_notes import role_notes
     from tilewright.dse.command.machine.machine_note import machine_notes
     from tilewright.dse.command.mapping_answer import find_mapping
     from tilewright.dse.command.search_progress import SearchDisplay
@@ -258,7 +259,8 @@ def map_command(
         if as_json:
             emit(answer.document())
         else:
-            click.echo("\n".join([answer.text(limit), *machine_notes(machine, work)]))
+            notes = (*role_notes(machine, work), *machine_notes(machine, work))
+            click.echo("\n".join([answer.text(limit), *notes]))
 
 
 def _with_smaller_memories(
