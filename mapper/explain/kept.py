@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Unpack
 
 from tilewright.arch.errors import SpecError, TilewrightError
@@ -14,7 +14,7 @@ from tilewright.arch.spec.spec import HolderSpec, TensorsSpec
 from tilewright.arch.spec.tree import Node
 from tilewright.mapper.explain.constraint import MappingConstraint, set_text
 from tilewright.mapper.explain.subject import ConstrainedEinsum
-from tilewright.mapper.mapping.mapping import ComputeNode, Mapping, Sequential, Storage
+from tilewright.mapper.mapping.mapping import ComputeNode, Sequential, Storage
 from tilewright.mapper.mapping.mapping import Node as Step
 from tilewright.mapper.searches.api import search
 from tilewright.mapper.searches.budget import Budget, budget_from
@@ -34,7 +34,9 @@ class NotKept:
     `tensor`, `memory`, `objective`: what was asked. `free`: search for the best mapping. `forced`:
     search for the best one that keeps the tensor there, without the rules that forbid it; None:
     there is none. `kept`: the free mapping keeps it already. `forbidden`: constraints of the file
-    that forbid it. `conflict`: why no mapping can keep it. str() gives the answer as text.
+    that forbid it. `conflict`: why no mapping can keep it. `kept_for`, `left_out`: Einsums that use
+    the tensor and for which the free mapping keeps it there, or does not. str() gives the answer as
+    text.
     """
 
     tensor: str
@@ -45,6 +47,8 @@ class NotKept:
     kept: bool
     forbidden: tuple[MappingConstraint, ...] = ()
     conflict: InfeasibleMapping | None = None
+    kept_for: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
 
     @property
     def cost(self) -> float | None:
@@ -61,9 +65,13 @@ class NotKept:
         place = f"{self.tensor} in {self.memory}"
         if self.kept:
             return f"the best mapping keeps {place}"
+        begin = []
+        if self.kept_for:
+            kept, not_kept = ", ".join(self.kept_for), ", ".join(self.left_out)
+            begin = [f"the best mapping keeps {place} for {kept}, not for {not_kept}"]
         lines = [f"{c.text} ({c.where or c.path})" for c in self.forbidden]
         if self.forced is None:
-            return "\n".join([*lines, f"no mapping can keep {place}: {self.conflict}"])
+            return "\n".join([*begin, *lines, f"no mapping can keep {place}: {self.conflict}"])
         free, forced = self.free.best.score, self.forced.best.score
         if self.forbidden:
             lines = [f"a rule forbids {place}: {'; '.join(lines)}", "without it:"]
@@ -80,14 +88,15 @@ class NotKept:
         ends = {self.free.certificate.kind, self.forced.certificate.kind}
         if ends != {"optimal"}:
             lines.append("not proven optimal: both are the best mappings found")
-        return "\n".join(lines)
+        return "\n".join([*begin, *lines])
 
     def to_dict(self) -> dict[str, object]:
         """Return the answer as a dictionary that can be written as JSON.
 
-        It has the question, whether the best mapping keeps the tensor, the values of the objective
-        without and with keeping it, the relative `cost`, the rules that forbid it, and the text. A
-        value that does not exist is None.
+        It has the question, whether the best mapping keeps the tensor (`kept_for`: for which
+        Einsums, if only for some), the values of the objective without and with keeping it, the
+        relative `cost`, the rules that forbid it, and the text. A value that does not exist is
+        None.
         """
         forced = self.forced
         return {
@@ -95,6 +104,7 @@ class NotKept:
             "memory": self.memory,
             "objective": self.objective,
             "kept": self.kept,
+            "kept_for": list(self.kept_for),
             "value": self.free.certificate.value,
             "value_if_kept": None if forced is None else forced.certificate.value,
             "cost": self.cost,
@@ -132,16 +142,23 @@ def why_not_kept(
     objective = options.get("objective", "energy")
     ends = budget_from(options.get("budget"))
     free = search(arch, workload, **_with_budget_share(options, ends, FREE_SHARE))
-    if _keeps(free.best.mapping, tensor, memory, users):
+    holding = _holding(free.best.mapping.nodes, tensor, memory)
+    kept_for = tuple(einsum.name for einsum in users if einsum.name in holding)
+    if len(kept_for) == len(users):
         return NotKept(tensor, memory, objective, free, free, True)
-    forbidden = tuple(_forbidding(arch, workload, users, tensor, memory))
+    others = [einsum for einsum in users if einsum.name not in holding]
+    forbidden = tuple(_forbidding(arch, workload, others, tensor, memory))
+    left_out = tuple(einsum.name for einsum in others)
+    answer = NotKept(
+        tensor, memory, objective, free, None, False, forbidden, None, kept_for, left_out
+    )
     try:
         forced = search(
             _forced(arch, node, tensor), workload, **_with_budget_share(options, ends, 1.0)
         )
     except InfeasibleMapping as error:
-        return NotKept(tensor, memory, objective, free, None, False, forbidden, error)
-    return NotKept(tensor, memory, objective, free, forced, False, forbidden)
+        return replace(answer, conflict=error)
+    return replace(answer, forced=forced)
 
 
 def _with_budget_share(options: SearchOptions, ends: Budget, share: float) -> SearchOptions:
@@ -185,12 +202,6 @@ def _forbidding(
             if (c.kind, c.component) == ("enabled", memory):
                 forbidding.setdefault(c.text, c)
     return list(forbidding.values())
-
-
-def _keeps(mapping: Mapping, tensor: str, memory: str, users: Sequence[Einsum]) -> bool:
-    """Tell whether every Einsum that touches the tensor passes a holder of it in the memory."""
-    names = {einsum.name for einsum in users}
-    return _holding(mapping.nodes, tensor, memory) >= names
 
 
 def _holding(nodes: Sequence[Step], tensor: str, memory: str, is_held: bool = False) -> set[str]:

@@ -77,6 +77,16 @@ def test_a_conflict_that_forbids_it() -> None:
     assert answer.to_dict()["value_if_kept"] is None
 
 
+def test_a_tensor_that_one_of_its_einsums_keeps() -> None:
+    """Y writes Y through BUF, as its output; Z reads it as its input, which BUF may not keep."""
+    answer = why_not_kept(arch(rules="keep: output"), WORK, "Y", "BUF")
+    assert (answer.kept, answer.kept_for, answer.left_out) == (False, ("Y",), ("Z",))
+    first, second = str(answer).splitlines()[:2]
+    assert first == "the best mapping keeps Y in BUF for Y, not for Z"
+    assert second.startswith("a rule forbids Y in BUF: BUF may not keep Y")
+    assert answer.to_dict()["kept_for"] == ["Y"]
+
+
 def test_whole_workload() -> None:
     answer = why_not_kept(arch(64), WORK, "Y", "BUF", objective="latency")
     assert answer.free.certificate.kind == "optimal"
