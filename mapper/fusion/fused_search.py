@@ -171,7 +171,7 @@ def _search_whole(request: Request, known: BestKnown | None = None) -> SearchRes
         certificate,
         statistics,
         tensors_on_chip(result),
-        notes=unproven_notes(result),
+        notes=unproven_notes(result, _copies_in_doubt(problem, certificate)),
     )
     if not request.options.front:
         return answer
@@ -194,7 +194,7 @@ def _noting(report: Report, problem: FusedProblem, known: BestKnown) -> Report:
     def noted(value: float, lower_bound: float) -> None:
         lower = _lower_bound(problem, replace(NO_RESULT, lower_bound=lower_bound))
         known.lower_bound = max(known.lower_bound, lower)
-        report(value, lower_bound)
+        report(value, lower)
 
     return noted
 
@@ -261,6 +261,14 @@ def _certificate(
     value = float(problem.value(score.energy, score.latency, *usages))
     lower = _lower_bound(problem, result)
     return SearchCertificate(_kind_of(value, lower), problem.objective, value, lower, restrictions)
+
+
+def _copies_in_doubt(problem: FusedProblem, certificate: SearchCertificate) -> list[str]:
+    """Return the names of copies that may have better mappings, of an answer that is not proven."""
+    if certificate.kind == "optimal":
+        return []
+    copies = [entry for entry in problem.einsums if isinstance(entry, CopyTable)]
+    return [copy.einsum.name for copy in copies if max(copy.slack) > 0]
 
 
 def _lower_bound(problem: FusedProblem, result: JoinResult) -> float:

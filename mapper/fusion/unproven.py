@@ -2,23 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tilewright.mapper.fusion.join.join_deepening import JoinResult
 from tilewright.mapper.fusion.pmappings.pmapping_builder import LargestChoice, OnChipChoice
 from tilewright.mapper.searches.budget import EndReason
 
 
-def unproven_notes(result: JoinResult) -> tuple[str, ...]:
+def unproven_notes(result: JoinResult, copies: Sequence[str] = ()) -> tuple[str, ...]:
     """Return a note that says what ended the search, and where most of its work was.
 
-    Empty if the search came to its end, or if its budget of seconds ended it before it had work.
+    Without one if the search came to its end, or if its budget of seconds ended it before it had
+    work. `copies`: names of copy Einsums that may have better mappings, which a note says, too.
     """
-    largest = result.largest
-    if result.ended is None or (result.ended == EndReason.SECONDS and largest is None):
-        return ()
+    notes = [_end_text(result)] if _is_cut(result) else []
+    if copies:
+        notes.append(
+            f"not proven optimal: of the mappings of {', '.join(copies)}, which only copies, a few "
+            "were tried; what others could save is in the gap, and a longer search leaves it so"
+        )
+    return tuple(notes)
+
+
+def _is_cut(result: JoinResult) -> bool:
+    """Tell whether a limit ended the search, and there is something to say of its work."""
+    if result.ended is None:
+        return False
+    return result.ended != EndReason.SECONDS or result.largest is not None
+
+
+def _end_text(result: JoinResult) -> str:
+    assert result.ended is not None
     note = f"not proven optimal: the search ended at {result.ended.value}"
-    return (note,) if largest is None else (f"{note}; {size_text(largest)}",)
+    return note if result.largest is None else f"{note}; {size_text(result.largest)}"
 
 
 def end_before_first_mapping(result: JoinResult) -> str:

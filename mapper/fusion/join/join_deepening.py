@@ -421,10 +421,11 @@ class JoinSearch:
     def _report_bounds(self, least_costs: EnergyLatency) -> None:
         """Report progress: the best value, and the lower bound that follows from `least_costs`.
 
-        `least_costs`: lower bounds of energy and latency.
+        `least_costs`: lower bounds of energy and latency of mappings that could be better than the
+        best one; none has less than that one if they are above it.
         """
-        lower_bound = self._ceilings.value(least_costs)
-        self._report(self._best.value, max(lower_bound, self._lower_bound))
+        lower_bound = max(self._ceilings.value(least_costs), self._lower_bound)
+        self._report(self._best.value, min(lower_bound, self._best.value))
 
     def _solve_unfused(self, bounds: EinsumBounds) -> None:
         """Find a mapping that keeps nothing on chip."""

@@ -10,6 +10,7 @@ import pytest
 from fused_cases import chain, two_memories
 from fused_example import join_search
 
+from tilewright.arch.spec.load import load_arch
 from tilewright.mapper import search
 from tilewright.mapper.fusion.unproven import end_before_first_mapping, unproven_notes
 from tilewright.mapper.searches.budget import (
@@ -20,6 +21,8 @@ from tilewright.mapper.searches.budget import (
     OutOfBudget,
 )
 from tilewright.mapper.searches.result import Progress
+from tilewright.mapper.workload.workload_loading import load_workload
+from tilewright.studies import path_of
 
 CHAIN = chain(8, (2, 8, 2, 8))
 
@@ -82,3 +85,38 @@ def test_a_budget_that_ends_says_where_the_work_was() -> None:
     assert "of its partial mappings are of" in end_before_first_mapping(ended)
     assert unproven_notes(replace(ended, largest=None)) == ()
     assert unproven_notes(result) == ()
+
+
+COPIED = load_workload("""
+workload:
+  rank_sizes: {B: 2, H: 8, G: 2}
+  bits_per_value: {All: 8}
+  einsums:
+  - {einsum: "Z[b, g, h] = A[b, g, h]", renames: {input: A}}
+  - {einsum: "Zf[b, g, h] = Z[b, g, h]", is_copy_operation: true}
+  - "C[b, h] = Z[b, G: 0, h] * Zf[b, G: 1, h]"
+""")
+
+
+def test_copies_that_were_not_searched_whole_are_named() -> None:
+    """The search of edge_npu ends without a limit, but a gap is left, which a note explains."""
+    result = search(load_arch(path_of("hardware", "edge_npu")), COPIED, objective="energy")
+    assert result.certificate.kind == "bounded"
+    (note,) = result.notes
+    assert note.startswith("not proven optimal: of the mappings of Zf, which only copies, a few")
+
+
+@pytest.mark.parametrize(
+    ("arch", "objective"),
+    [("edge_npu", "energy"), ("simba_like", "energy"), ("nvdla_like", "latency")],
+)
+def test_progress_claims_no_more_than_the_certificate(arch: str, objective: str) -> None:
+    bounds: list[float] = []
+    result = search(
+        load_arch(path_of("hardware", arch)),
+        COPIED,
+        objective=objective,
+        budget=60,
+        progress=lambda step: bounds.append(step.lower_bound),
+    )
+    assert 0 < max(bounds) <= result.certificate.lower_bound * (1 + 1e-9)
