@@ -130,6 +130,12 @@ def with_unit(value: float, unit: str, digits: int = 3, padded: bool = False) ->
     return f"{_digits(value / 10.0**exponent, digits, padded)} {_PREFIXES[exponent]}{unit}"
 
 
+def bits_text(bits: float) -> str:
+    """Return a number of bits, from 1 KiB on also in bytes: `12 bits`, `524,288 bits (64 KiB)`."""
+    text = f"{bits:,.9g} bits" if math.isfinite(bits) else f"{bits:g} bits"
+    return text if bits < 8192 or not math.isfinite(bits) else f"{text} ({_bytes(bits, 4, False)})"
+
+
 def shortened(count: float) -> str:
     """Return a number of things in four digits: `9,120`, `16.38 k`, `8.389 M`."""
     if abs(count) < 10_000:

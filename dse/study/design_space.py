@@ -98,7 +98,13 @@ class Space:
                 f"{name}: {', '.join(paths)}"
                 for name, paths in (("missing", missing), ("not a knob", extra))
                 if paths
+            ),
+            instead="; ".join(
+                f"{dimension.path}: {_listing(dimension.values)}"
+                for dimension in self.dimensions
+                if dimension.path in missing
             )
+            or None,
         )
 
     def nth(self, number: int) -> Choice:

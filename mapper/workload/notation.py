@@ -180,9 +180,13 @@ def rank_of_variable(name: str, tensor: str, where: Where | None = None) -> str:
             f"tensor {tensor}: a rank variable (small first letter) or `RANK: expression`",
             where=where,
             value=name,
-            instead=f"H: {name}" if "+" in name or "*" in name else "a name like m",
+            instead=f"H: {name}, where H is the rank" if _is_expression(name) else "a name like m",
         )
     return name.upper()
+
+
+def _is_expression(index: str) -> bool:
+    return "+" in index or "*" in index or index.isdigit()
 
 
 def parse_affine(text: str, where: Where | None = None) -> Affine:

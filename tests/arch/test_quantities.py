@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tilewright.arch.quantities import label, quantity, shortened, told_apart, with_unit
+from tilewright.arch.quantities import bits_text, label, quantity, shortened, told_apart, with_unit
 
 
 @pytest.mark.parametrize(
@@ -47,6 +47,13 @@ def test_quantity(value, metric, text):
 )
 def test_label(metric, text):
     assert label(metric) == text
+
+
+def test_bits_are_exact_and_large_ones_also_in_bytes():
+    assert bits_text(12) == "12 bits"
+    assert bits_text(524288) == "524,288 bits (64 KiB)"
+    assert bits_text(1605632.5) == "1,605,632.5 bits (196 KiB)"
+    assert bits_text(float("inf")) == "inf bits"
 
 
 def test_counts_are_shortened():

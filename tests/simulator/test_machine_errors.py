@@ -228,6 +228,14 @@ def test_refused_before_it_runs(breakage: Breakage, text: str) -> None:
     assert refusal(b) == text
 
 
+def test_a_route_off_the_grid_is_told_the_port_that_it_needs() -> None:
+    b, code, main = single()
+    no_edge_output(b, code, main)
+    with pytest.raises(ProgramError) as caught:
+        Machine(b.build(), WSE3)
+    assert (caught.value.instead or "").startswith("edge_output NAME side S [FIRST:LAST] color x")
+
+
 def test_two_fabric_inputs_are_legal_on_wse2_only() -> None:
     b, code, main = loopback()
     b.color("z")

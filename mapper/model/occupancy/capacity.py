@@ -17,6 +17,7 @@ from math import inf
 from typing import NoReturn
 
 from tilewright.arch.errors import Where
+from tilewright.arch.quantities import bits_text
 from tilewright.mapper.mapping.mapping import Spatial, Temporal
 from tilewright.mapper.model.occupancy.occupancy import Occupancy, PathOccupancies
 from tilewright.mapper.model.paths.path import Path
@@ -226,7 +227,7 @@ def check_capacity(bodies: list[PathOccupancies], peaks: Mapping[str, Count], si
     """
     for name, bits in peaks.items():
         if bits > sizes[name]:
-            text = f"need {float(bits):g} bits, but its size is {sizes[name]:g} bits"
+            text = f"need {bits_text(float(bits))}, but its size is {bits_text(sizes[name])}"
             _refuse(bodies, name, float(bits), text)
 
 
@@ -250,7 +251,7 @@ def _refuse(bodies: list[PathOccupancies], name: str, needed: float, text: str) 
         value=needed,
         instead=f"smaller tile_shapes in loops above the Storage nodes of {name}: "
         + ", ".join(
-            f"{occupancy.tensor} takes {float(occupancy.bits):g}" for occupancy, _ in tiles[:3]
+            f"{occupancy.tensor} takes {float(occupancy.bits):,.9g}" for occupancy, _ in tiles[:3]
         ),
     )
 

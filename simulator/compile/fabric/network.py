@@ -367,7 +367,9 @@ class _NetworkCompiler:
         if lost.size:
             raise ProgramError(
                 f"{self._route(name, lost[0])} it leaves the grid by {PORTS[port]} at "
-                f"{self._at(lost[0])}, but there is no edge output"
+                f"{self._at(lost[0])}, but there is no edge output",
+                instead=f"edge_output NAME side {PORTS[port]} [FIRST:LAST] color {name} "
+                "f32 count WORDS, or a tx without it",
             )
         connect(self.table, (sources[~in_grid], sinks[leaving_grid], leaving_grid * LINKS + port))
         self.leaving[port].append(sources)

@@ -50,6 +50,7 @@ def test_missing_and_unknown_knobs_are_named():
     with pytest.raises(SpecError) as caught:
         SPACE.choice({"size": 1, "kind": "sram", "off": True})
     assert str(caught.value).splitlines()[0].endswith("missing: on; not a knob: off")
+    assert caught.value.instead == "on: False, True"
 
 
 def test_an_empty_space_has_one_design():

@@ -78,6 +78,7 @@ def test_what_is_not_affine_is_refused(text: str) -> None:
         ("Z[m] = A", "no tensor with its indices"),
         ("Z[M] = A[m]", "a rank variable"),
         ("Z[m] = A[p + r]", "a rank variable"),
+        ("Z[m] = A[m, 0]", "instead: H: 0, where H is the rank"),
         ("Z[m] = A[h: m]", "begins with a capital letter"),
         ("Z[m, m] = A[m]", "stands twice"),
         ("Z[m] = A[m, m, m]", "M2: m the second time"),
