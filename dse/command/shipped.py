@@ -59,11 +59,12 @@ def find_file(name: str, kind: Kind, base: Path, where: Where | None = None) -> 
             return candidate.resolve()
     shipped_names = sorted(path.stem for path in shipped.glob("*.yaml"))
     listed = f"one of: {', '.join(shipped_names)}" if shipped_names else None
+    beside = f"{name}.yaml, which is a file here" if (base / f"{name}.yaml").is_file() else None
     raise SpecError(
         f"there is no such file, and no {_A_FILE[kind]} file of that name ships with Tilewright",
         where=where,
         value=name,
-        instead=did_you_mean(name, shipped_names) or listed,
+        instead=beside or did_you_mean(name, shipped_names) or listed,
     )
 
 

@@ -50,7 +50,7 @@ class GridFrontAnswer:
         left_out = len(front.points) - len(shown)
         more = [f"  … {left_out:,} more with --limit {len(front.points)}, or --json"]
         return "\n".join([
-            str(self.shown.mapping),
+            self._nest(),
             "",
             *execution_lines(self.shown.execution),
             "",
@@ -61,6 +61,14 @@ class GridFrontAnswer:
             f"  restrictions: {scope_text(front.certificate.restrictions)}",
             f"searched in {front.seconds:.3g} s",
         ])  # fmt: skip
+
+    def _nest(self) -> str:
+        """Return the mapping shown as a loop nest, with the sizes that elements compute."""
+        from tilewright.mapper.mapping.nest_lines import nest_lines, nest_text
+
+        runs = self.shown.execution.einsums
+        bounds = {run.name: run.plan.read.einsum.bounds for run in runs}
+        return nest_text(nest_lines(self.shown.mapping.nodes, bounds))
 
     def _table(self, points: Sequence[ExecutedMapping]) -> list[list[str]]:
         rows = [["", "cycles", *self.front.metrics, "elements", "reduction"]]

@@ -130,6 +130,13 @@ def test_a_name_without_a_file_names_close_ones(tmp_path: Path) -> None:
         find_file("eyeris_like", "hardware", tmp_path)
 
 
+def test_a_name_whose_file_lies_here_is_told_the_ending(tmp_path: Path) -> None:
+    (tmp_path / "chip.yaml").write_text("arch: {}")
+    with pytest.raises(SpecError) as caught:
+        find_file("chip", "hardware", tmp_path)
+    assert caught.value.instead == "chip.yaml, which is a file here"
+
+
 def test_a_gallery_page_shows_answers_misses_and_what_was_not_run() -> None:
     module = gallery()
     cost = {

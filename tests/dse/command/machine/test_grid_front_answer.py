@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from cascades import cascade_workload
 from grid_mappings import HARDWARE, einsum_workload
@@ -29,6 +31,7 @@ def test_text_document_and_file_are_of_one_point() -> None:
     points = document["front"]
     assert len(points) > 2
     assert "point 1 of the front:" in text
+    assert re.search(r"parfor \w +2 tiles of \d+ over Grid", text)
     assert f"{len(points) - 2} more with --limit {len(points)}" in text
     assert document["search"]["complete"]
     assert document["cycles"] == points[1]["cycles"]
