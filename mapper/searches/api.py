@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from tilewright.mapper.fusion.fused_search import NoMappingInBudget
 
 MANY_SHAPES = 2_000  # tile shapes of all Einsums: from there on a fused search may take seconds
+SHORT_BUDGET = 3.0  # seconds, in which any fused search may end before its first mapping
 FIRST_SHARE = 0.7  # of the budget: for first mappings of a search, if there are any without
 FUSED_SHARE = 0.95  # of the budget; the rest finds a mapping without fusion if there is none yet
 STOPPED_EARLY = "the fused search ended at the request to stop before its first mapping"
@@ -160,12 +161,12 @@ def _unfused(
 def _first_mapping(request: Request) -> SearchResult | None:
     """Return some mapping without fusion, found in about tenths of a second; None where not needed.
 
-    It is needed only if the fused search may take long: many tile shapes, a single objective and no
-    front. Each Einsum gets any mapping that fits, then the first mapping of a search; the cost of
-    the better one is reported as progress.
+    It is needed only if the fused search may take long or find nothing in its time: many tile
+    shapes or a short budget, a single objective and no front. Each Einsum gets any mapping that
+    fits, then the first mapping of a search; the cost of the better one is reported as progress.
     """
     shapes = sum(Lattice(einsum.bounds).size for einsum in request.workload.einsums)
-    if shapes < MANY_SHAPES:
+    if shapes < MANY_SHAPES and not 0 < (request.options.budget or 0) <= SHORT_BUDGET:
         return None
     known, began = request.known, time.monotonic()
     if known.solver is None:

@@ -258,3 +258,20 @@ def test_tiles_that_memory_does_not_hold_are_not_listed():
         assert tracemalloc.get_traced_memory()[1] < 1e8
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize(("budget", "hurried"), [(2.0, True), (60.0, False)])
+def test_in_a_short_budget_an_unfused_mapping_comes_first(budget: float, hurried: bool) -> None:
+    """With few tile shapes, too: such a fused search may end before its first mapping."""
+    doing: list[str] = []
+    work = load_workload("""
+workload:
+  rank_sizes: {M: 4, N: 4, K: 4, P: 4}
+  bits_per_value: {All: 8}
+  einsums:
+  - {einsum: "Y[m, n] = A[m, k] * B[k, n]", renames: {input: A, weight: B}}
+  - "Z[m, p] = Y[m, n] * C[n, p]"
+""")
+    arch = load_arch(path_of("hardware", "edge_npu"))
+    search(arch, work, budget=budget, progress=lambda step: doing.append(step.doing))
+    assert ("first mapping, unfused" in doing) == hurried
