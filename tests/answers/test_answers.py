@@ -1,4 +1,4 @@
-"""The product's answers are those that are stored: a fixed quarter of the requests.
+"""The product's answers are those that are stored: a fixed eighth of the requests.
 
 `make answers`, or pytest with --all-answers, compares all of them.
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from pinned_answers import (
-    QUARTER,
+    EIGHTH,
     Data,
     Pinned,
     all_requests,
@@ -31,7 +31,7 @@ TOLD = {"kind": "optimal", "value": 2.5, "mapping": "a\nb\n", "scope": ["all map
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "pinned" in metafunc.fixturenames:
         every = metafunc.config.getoption("--all-answers")
-        chosen = [one for one in all_requests() if every or one.in_quarter]
+        chosen = [one for one in all_requests() if every or one.in_eighth]
         metafunc.parametrize("pinned", chosen, ids=[one.name for one in chosen])
 
 
@@ -47,10 +47,10 @@ def test_every_request_has_an_answer_and_a_number_of_its_own() -> None:
     assert names == [(family, number) for family in STORED for number in STORED[family]]
 
 
-def test_the_quarter_is_a_quarter_of_every_family() -> None:
+def test_the_eighth_is_an_eighth_of_every_family() -> None:
     for family in families():
-        chosen = [one.in_quarter for one in all_requests([family])]
-        assert abs(sum(chosen) - len(chosen) / QUARTER) < 1
+        chosen = [one.in_eighth for one in all_requests([family])]
+        assert abs(sum(chosen) - len(chosen) / EIGHTH) < 1
 
 
 def asked(**told: object) -> str:
