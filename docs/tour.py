@@ -126,7 +126,7 @@ def executed() -> None:
 
 def studied(folder: Path) -> None:
     """Let Optuna propose designs; every one is recorded, also one that could not be built."""
-    study = load_study(path_of("studies", "wafer_matvec"), {"search.trials": 6, "SCALE": 64})
+    study = load_study(path_of("studies", "wafer_matvec"), {"search.trials": 3, "SCALE": 64})
     result = start_study(study, folder / "run", RunSettings(workers=1))
     built = [trial for trial in result.trials if trial.status == "feasible"]
     print(
