@@ -24,7 +24,7 @@ GOLDEN = Path(__file__).resolve().parent / "golden"
 gc.set_threshold(100_000, 50, 100)  # most objects of a run stay: modules, tests, caches
 
 # CI draws the same examples every time, so few of them; `make explore` draws others, and more.
-settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True, max_examples=30)
+settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True, max_examples=15)
 settings.load_profile("ci")
 
 

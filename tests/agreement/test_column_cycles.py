@@ -72,14 +72,14 @@ def profile_of(number: int) -> Profile:
     return load_profile(PROFILES[number % len(PROFILES)])
 
 
-@pytest.mark.parametrize("part", [0, *at_night(*range(1, 120))])
+@pytest.mark.parametrize("part", [0, *at_night(*range(1, 240))])
 def test_drawn_programs(part: int) -> None:
-    seeds = range(20 * part, 20 * (part + 1))
+    seeds = range(10 * part, 10 * (part + 1))
     proved = sum(is_proved(passing_program(seed), profile_of(seed)) for seed in seeds)
-    assert proved >= 2
+    assert proved >= 1
 
 
-@pytest.mark.parametrize("form", range(len(FORMS)))
+@pytest.mark.parametrize("form", [0, 2, 4, *at_night(1, 3, 5)])
 @pytest.mark.parametrize("size", [(4, 24), *at_night((3, 17), (9, 32), (16, 41), (2, 96))])
 def test_mappings(form: int, size: tuple[int, int]) -> None:
     rows, columns = size

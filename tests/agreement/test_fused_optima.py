@@ -65,7 +65,10 @@ def test_three_matmuls_on_simple(shared_data: Path) -> None:
 
 @pytest.mark.parametrize(
     ("sizes", "bits", "energy"),
-    [((8, 12, 2, 16, 8), 800, 688992), ((2, 8, 4, 4, 6), 300, 323616)],
+    [
+        ((8, 12, 2, 16, 8), 800, 688992),
+        pytest.param((2, 8, 4, 4, 6), 300, 323616, marks=pytest.mark.nightly),
+    ],
 )
 def test_reservations_at_every_depth(
     shared_data: Path, sizes: tuple[int, ...], bits: int, energy: float
@@ -79,8 +82,8 @@ def test_reservations_at_every_depth(
 @pytest.mark.parametrize(
     ("rows", "sizes", "energy"),
     [
-        (1024, (1024, 1024, 1024, 1024), 1.5113922806e-3),
-        (1024, (2048, 4096, 1024, 2048), 7.3856156959e-3),
+        pytest.param(1024, (1024, 1024, 1024, 1024), 1.5113922806e-3, marks=pytest.mark.nightly),
+        pytest.param(1024, (2048, 4096, 1024, 2048), 7.3856156959e-3, marks=pytest.mark.nightly),
         (2048, (512, 2048, 1024, 4096), 6.7870885151e-3),
         (1024, (2048, 4096, 1024), 6.346653041e-3),
     ],
@@ -95,6 +98,7 @@ def test_chains_on_a_small_tpu(
     assert result.certificate.value == pytest.approx(energy, rel=1e-9)
 
 
+@pytest.mark.nightly
 def test_decoder_layer_of_gpt3_on_tpu_v4i(shared_data: Path) -> None:
     """Ten Einsums, one of them a copy, two kinds of compute; a token at a time."""
     folder = shared_data / "accelforge"

@@ -31,7 +31,7 @@ def both(case: Case, changes: dict[str, object], shuffle: int = 0) -> None:
     assert differences(merged, plain) == []
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(SEEDS, SEEDS, st.integers(0, 2**30))
 def test_chains_broadcasts_contention(seed: int, profile_seed: int, shuffle: int) -> None:
     both(random_case(seed), random_changes(profile_seed), shuffle)
@@ -52,7 +52,7 @@ def test_queues_threads_and_registers_that_change(
     both(changing_case(seed), random_changes(profile_seed), shuffle)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(SEEDS, SEEDS, st.integers(0, 2**30))
 def test_switches_fifos_and_tasks(seed: int, profile_seed: int, shuffle: int) -> None:
     both(special_case(seed), random_changes(profile_seed), shuffle)

@@ -109,6 +109,7 @@ def test_usage_of_fused_mappings(seed: int) -> None:
     assert check(seed)
 
 
+@pytest.mark.nightly
 def test_usage_of_fused_mappings_above_registers() -> None:
     assert check(1, random_deep_case, 1500)
 

@@ -102,10 +102,10 @@ LINES = ((1, 24), (24, 1), (2, 32), (3, 16), (12, 12))
 PROFILES = ("wse2-sdk-sim", "wse3-sdk-sim", "wse3-silicon", "generic")
 
 
-@pytest.mark.parametrize("part", [0, *at_night(*range(1, 18))])
+@pytest.mark.parametrize("part", [0, *at_night(*range(1, 36))])
 def test_no_bound_is_above_the_cycles_on_long_lines(part: int) -> None:
     rng, executed = random.Random(part), 0
-    while executed < 40:
+    while executed < 20:
         form, bits = rng.choice(list(FORMS)), rng.choice([16, 32])
         flat = grid_arch(form, bits, *rng.choice(LINES))
         space = GridMapspace(grid_of(flat), einsum_workload(form, bits).einsums[0])
@@ -161,10 +161,13 @@ def first_that_fits(flat: FlatArch, space: GridMapspace) -> EinsumExecution:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_every_form_runs_on_the_mapspace_of_several_grids(form: str) -> None:
+@pytest.mark.parametrize("grids", [((1, 1), (4, 2)), *at_night(((1, 3),))])
+def test_every_form_runs_on_the_mapspace_of_several_grids(
+    form: str, grids: tuple[tuple[int, int], ...]
+) -> None:
     """The first mapping of each mapspace that fits, on three sizes of the grid."""
     einsum = einsum_workload(form).einsums[0]
-    for columns, rows in ((1, 1), (1, 3), (4, 2)):
+    for columns, rows in grids:
         flat = grid_arch(form, 32, columns, rows)
         space = GridMapspace(grid_of(flat), einsum)
         run = first_that_fits(flat, space)
@@ -175,7 +178,9 @@ def test_every_form_runs_on_the_mapspace_of_several_grids(form: str) -> None:
         assert np.allclose(run.output, values["Z"], rtol=1e-4, atol=1e-4), (columns, rows)
 
 
-@pytest.mark.parametrize("form", ["matrix product", "convolution of images", "matrix times vector"])
+@pytest.mark.parametrize(
+    "form", ["matrix product", "matrix times vector", *at_night("convolution of images")]
+)
 def test_small_integers_come_out_exactly(form: str) -> None:
     """Small whole numbers in float32 have no rounding: equal to numpy bit by bit."""
     einsum = einsum_workload(form).einsums[0]
@@ -198,7 +203,7 @@ def test_small_integers_come_out_exactly(form: str) -> None:
 SUMS = ("matrix times vector", "largest of rows", "sum of all", "convolution", "distance")
 
 
-@pytest.mark.parametrize("form", SUMS)
+@pytest.mark.parametrize("form", [*SUMS[:2], *at_night(*SUMS[2:])])
 def test_an_all_reduce_leaves_the_result_in_every_element(form: str) -> None:
     """Groups along one axis and both, and all schemes; counts are compared by the execution."""
     einsum, executed = einsum_workload(form).einsums[0], 0
@@ -344,8 +349,8 @@ MIXED = {
 
 @pytest.mark.parametrize("name", MIXED)
 @pytest.mark.parametrize("machine", [MACHINES[0], *at_night(*MACHINES[1:])])
-@pytest.mark.parametrize("third", [0, *at_night(1, 2)])
-def test_tensors_of_f16_and_f32_in_one_einsum(name: str, machine: str, third: int) -> None:
+@pytest.mark.parametrize("sixth", [0, *at_night(*range(1, 6))])
+def test_tensors_of_f16_and_f32_in_one_einsum(name: str, machine: str, sixth: int) -> None:
     text, halves = MIXED[name]
     document = (
         "workload:\n  rank_sizes: {M: 6, N: 8, K: 12}\n"
@@ -356,14 +361,14 @@ def test_tensors_of_f16_and_f32_in_one_einsum(name: str, machine: str, third: in
     einsum, executed = workload.einsums[0], 0
     flat = grid_path(arch, workload, einsum)
     space = GridMapspace(grid_of(flat), einsum)
-    for family in list(space.families())[third::3]:
+    for family in list(space.families())[sixth::6]:
         read = space_time(flat, einsum, space.mapping_of(space.members(family)[-1]))
         run = execute_einsum(read, ExecutionSettings(machine=machine))
         executed += 1
         assert run.lower_bound_cycles <= run.cycles
         kinds = {tensor: values.dtype.itemsize * 8 for tensor, values in run.operands.items()}
         assert all(bits == (16 if tensor in halves else 32) for tensor, bits in kinds.items())
-    assert executed >= 3
+    assert executed >= 1
 
 
 def test_integers_wrap_around_as_in_numpy() -> None:

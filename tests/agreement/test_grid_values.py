@@ -42,13 +42,13 @@ def check(read: SpaceTime, seed: int) -> bool:
     return True
 
 
-@pytest.mark.parametrize("part", [0, *at_night(*range(1, 12))])
+@pytest.mark.parametrize("part", [0, *at_night(*range(1, 24))])
 def test_random_mappings(part: int) -> None:
     covered = Counter[str]()
-    for seed in range(60 * part, 60 * (part + 1)):
+    for seed in range(30 * part, 30 * (part + 1)):
         try:
             form, read = random_space_time(seed)
             covered[form] += check(read, seed)
         except InfeasibleMapping:
             continue
-    assert covered.total() >= 10
+    assert covered.total() >= 5

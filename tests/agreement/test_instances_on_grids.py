@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 from cascades import cascade_arch
+from explore import at_night
 from pipeline_cases import example
 
 from tilewright.arch.files.source import load_document
@@ -43,7 +44,7 @@ def search(workload: Workload, objective: str = "latency") -> GridMapping:
     return map_on_grid(ARCH, workload, GridRequest(objective=objective))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("objective", ["latency", "energy"])
+@pytest.mark.parametrize("objective", ["latency", *at_night("energy")])
 def test_all_figures_are_those_of_an_instance_times_their_number(objective: str) -> None:
     single, several = search(layer(1, 1), objective), search(layer(5, 5), objective)
     a, b = single.execution, several.execution

@@ -70,8 +70,17 @@ def test_random_mappings_add_up_and_no_bound_is_above_the_cycles(part: int) -> N
     assert np.median(ratios) >= 0.85
 
 
-@pytest.mark.parametrize("form", ["matrix times vector", "largest of rows", "matrix product"])
-@pytest.mark.parametrize("stays", [False, True])
+@pytest.mark.parametrize(
+    ("form", "stays"),
+    [
+        ("matrix product", False),
+        ("matrix times vector", True),
+        pytest.param("matrix times vector", False, marks=pytest.mark.nightly),
+        pytest.param("matrix product", True, marks=pytest.mark.nightly),
+        pytest.param("largest of rows", False, marks=pytest.mark.nightly),
+        pytest.param("largest of rows", True, marks=pytest.mark.nightly),
+    ],
+)
 def test_all_schemes(form: str, *, stays: bool) -> None:
     """Chains, trees, snakes, and rings where the result stays; bounds of families, both engines."""
     orders, staying = Counter[str](), frozenset({"Z"} if stays else ())

@@ -28,7 +28,7 @@ def test_many_sizes_that_depend_on_the_einsum(block: int) -> None:
     assert enough(sum(check(seed, 60_000) for seed in seeds), 3)
 
 
-@pytest.mark.parametrize("conventions", ["default", "accelforge"])
+@pytest.mark.parametrize("conventions", ["default", *at_night("accelforge")])
 def test_a_larger_memory_for_one_einsum_only_does_not_hurt(conventions: str) -> None:
     workload = workload_of(
         ("Y[m, n] = A[m, k] * B[k, n]", "Z[m] = Y[m, n] * C[n]"), {"m": 4, "n": 4, "k": 2}

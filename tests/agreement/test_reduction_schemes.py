@@ -39,7 +39,7 @@ GRIDS = ((3, 4), (5, 2), (6, 6), (1, 7), (9, 1))
 MOST_FAMILIES = 2
 
 
-@pytest.mark.parametrize("form", SUMS)
+@pytest.mark.parametrize("form", ["sum of all", "matrix product", *at_night(*SUMS[:2])])
 @pytest.mark.parametrize("seed", [0, *at_night(*range(1, 12))])
 def test_all_schemes_on_drawn_grids(form: str, seed: int) -> None:
     """Groups of two sides before others; streams and tiles that stay; each on some machine."""

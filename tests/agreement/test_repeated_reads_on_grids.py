@@ -67,14 +67,14 @@ def test_the_mapspace_runs_and_equals_numpy(form: str) -> None:
         flat = grid_arch(form, 32, columns, rows)
         space = GridMapspace(grid_of(flat), einsum)
         families = list(space.families())
-        for family in families[:: max(1, len(families) // 4)]:
+        for family in families[:: max(1, len(families) // 2)]:
             read = space_time(flat, einsum, space.mapping_of(space.members(family)[-1]))
             run = execute_einsum(read)
             executed += 1
             operands = {name: v.astype(np.float64) for name, v in run.operands.items()}
             expected = reference_values(workload, operands)["Z"]
             assert np.allclose(run.output, expected, rtol=1e-4, atol=1e-4)
-    assert executed >= 6
+    assert executed >= 3
 
 
 @pytest.mark.parametrize("types", [("i16", "i16"), ("f16", "f32"), ("f16", "f16")])

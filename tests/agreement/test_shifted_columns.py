@@ -45,10 +45,11 @@ def test_drawn_programs(block: int) -> None:
 
 
 @pytest.mark.parametrize("size", [(3, 17), *at_night((4, 24), (9, 32), (2, 40))])
-def test_mappings(size: tuple[int, int]) -> None:
+@pytest.mark.parametrize("most", [6, *at_night(12)])
+def test_mappings(size: tuple[int, int], most: int) -> None:
     rows, columns = size
-    programs = [p for form in range(len(FORMS)) for p in mapped_programs(form, rows, columns, 12)]
-    assert sum(is_proved(program, profile_of(1)) for program in programs) >= 10
+    programs = [p for form in range(len(FORMS)) for p in mapped_programs(form, rows, columns, most)]
+    assert sum(is_proved(program, profile_of(1)) for program in programs) >= most // 2
 
 
 def vector_candidates(grid: int, size: int) -> Candidates:
@@ -110,11 +111,11 @@ def test_a_search_takes_the_cycles_of_runs(monkeypatch: pytest.MonkeyPatch) -> N
     for pays in (0, 1 << 60):
         monkeypatch.setattr(candidates_module, "PROOF_PAYS", pays)
         candidates = vector_candidates(12, 72)
-        families = list(candidates.space.families())[::50]
+        families = list(candidates.space.families())[::100]
         choices = [c for family in families for c in candidates.space.members(family)[:2]]
         found.append([cycles_or_none(candidates, choice) for choice in choices])
     assert found[0] == found[1]
-    assert len(found[0]) > 15
+    assert len(found[0]) > 7
 
 
 def test_little_effort_is_a_part_of_the_run() -> None:

@@ -97,11 +97,11 @@ def ratios_of_families(form: str, place: int) -> Iterator[float]:
         yield run.lower_bound_cycles / run.cycles
 
 
-@pytest.mark.parametrize("part", [0, *at_night(*range(1, 10))])
+@pytest.mark.parametrize("part", [0, *at_night(*range(1, 20))])
 def test_random_shifts_run_or_say_why_not(part: int) -> None:
     """Loops, rings and residences at random: most are refused with a reason, all others run."""
     executed, reasons = 0, Counter[str]()
-    for seed in range(100 * part, 100 * (part + 1)):
+    for seed in range(50 * part, 50 * (part + 1)):
         try:
             read = random_shift(seed)
             run = execute_einsum(read, ExecutionSettings(machine=MACHINES[seed % 2]))
@@ -110,7 +110,7 @@ def test_random_shifts_run_or_say_why_not(part: int) -> None:
             continue
         executed += bool(read.shifted)
         assert run.lower_bound_cycles <= run.cycles, seed
-    assert executed >= 2
+    assert executed >= 1
     assert len(reasons) >= 5
 
 

@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable
 
 import pytest
+from explore import at_night
 from grid_mappings import HARDWARE
 
 from tilewright.arch.files.source import load_document
@@ -77,7 +78,7 @@ def drawn(seed: int) -> tuple[Size, str]:
     return (columns, rows, rng.choice([1, 6, 15, 40, 100, 300])), f"two_phase({group})"
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", [*range(8), *at_night(*range(8, 24))])
 def test_the_faster_way_is_chosen(
     seed: int, both_ways: Callable[[Size, str, str], tuple[int, int]]
 ) -> None:

@@ -44,9 +44,9 @@ NOT_N = 'loop_bounds: [{expression: n, operator: "==", value: 1}]'
 @pytest.mark.parametrize(
     ("rule", "joule", "second", "by_default"),
     [
-        ("reuse: ~output", 15692, 6, 24),
+        pytest.param("reuse: ~output", 15692, 6, 24, marks=pytest.mark.nightly),
         ("reuse: All", 15692, 6, 24),
-        (NOT_N, 15692, 6, 8),
+        pytest.param(NOT_N, 15692, 6, 8, marks=pytest.mark.nightly),
         ("reuse: output", 15908, 6, 24),
         ("may_reuse: output", 15908, 6, 6),
     ],

@@ -9,6 +9,7 @@ from itertools import count
 
 import pytest
 from copied_cases import copied_space_of, workload_with_copies
+from explore import at_night
 from network_cases import copied_network_space_of
 from search_cases import memory, zero
 
@@ -56,7 +57,9 @@ def ends_after(steps: int) -> Callable[..., None]:
     return check
 
 
-@pytest.mark.parametrize("limit", [{"budget": 0.3}, {"max_memory": 1.0}], ids=["time", "memory"])
+@pytest.mark.parametrize(
+    "limit", [{"budget": 0.3}, *at_night({"max_memory": 1.0})], ids=["time", "memory"]
+)
 def test_many_ways_to_copy_end_with_the_budget(limit: dict[str, float]) -> None:
     """Through five buffers: thousands of templates, half a minute without a budget."""
     rng, lines = random.Random(0), ["arch:", "  nodes:"]

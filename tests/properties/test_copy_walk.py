@@ -95,7 +95,7 @@ def mappings(draw: Any) -> tuple[dict[str, int], list[Any]]:
 
 
 @settings(
-    max_examples=80,
+    max_examples=40,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

@@ -290,7 +290,7 @@ COMMON = {
 }
 
 
-@settings(max_examples=20, **COMMON)
+@settings(max_examples=10, **COMMON)
 @given(fused())
 def test_fused_mappings_equal_the_walk(case: Fused) -> None:
     score = evaluate(ARCH, case.workload, case.mapping)
@@ -314,7 +314,7 @@ def test_fused_mappings_equal_the_walk(case: Fused) -> None:
     assert score.capacity == peaks(case)
 
 
-@settings(max_examples=50, **COMMON)
+@settings(max_examples=25, **COMMON)
 @given(st.sampled_from(["m", "k", "mk", "km"]), st.integers(1, 4), st.integers(1, 4))
 def test_sums_that_are_read_too_early_are_refused(order: str, m: int, k: int) -> None:
     workload = load_workload(

@@ -173,31 +173,31 @@ COMMON = {
 }
 
 
-@settings(max_examples=25, **COMMON)
+@settings(max_examples=12, **COMMON)
 @given(cases(uneven=False))
 def test_counts_equal_those_of_the_walk(case: Case) -> None:
     check(case)
 
 
-@settings(max_examples=25, **COMMON)
+@settings(max_examples=12, **COMMON)
 @given(cases(uneven=True))
 def test_counts_of_uneven_tiles_equal_those_of_the_walk(case: Case) -> None:
     check(case)
 
 
-@settings(max_examples=40, **COMMON)
+@settings(max_examples=20, **COMMON)
 @given(cases(uneven=False, einsums=PADDED))
 def test_zeros_of_padded_ranks_are_not_counted(case: Case) -> None:
     check(case)
 
 
-@settings(max_examples=40, **COMMON)
+@settings(max_examples=20, **COMMON)
 @given(cases(uneven=True, einsums=PADDED))
 def test_zeros_of_padded_ranks_are_not_counted_with_uneven_tiles(case: Case) -> None:
     check(case)
 
 
-@settings(max_examples=25, **COMMON)
+@settings(max_examples=12, **COMMON)
 @given(cases(uneven=False), st.randoms(use_true_random=False))
 def test_a_spatial_loop_belongs_to_its_fanout(case: Case, random: Any) -> None:
     """Written above holders that lie above its fanout, a loop counts as if it stood below them."""

@@ -264,7 +264,7 @@ def check(case: Case) -> None:
 
 
 COMMON = settings(
-    max_examples=40,
+    max_examples=20,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

@@ -47,7 +47,7 @@ def best(arch: Arch, workload: Workload, objective: str) -> float:
 
 SEEDS = strategies.integers(0, 10_000)
 FEW = settings(max_examples=2)
-MANY = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+MANY = settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
 
 
 @FEW

@@ -150,7 +150,7 @@ def test_a_group_ends_with_a_row(width: int) -> None:
     assert tile(WSE2, width, 2) == 6 * -(-width // 2)
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(st.integers(1, 60), st.integers(1, 9), st.integers(0, 7), st.booleans())
 def test_moved_operands_meet_where_their_addresses_do(
     n: int, stride: int, offset: int, by_register: bool

@@ -11,7 +11,7 @@ from run_cases import check_accounts, check_values, digest, digests, interpreted
 SEEDS = st.integers(0, 2**32 - 1)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(SEEDS, SEEDS, st.integers(1, 2**30))
 def test_values_and_no_order_of_visits(seed: int, profile_seed: int, shuffle: int) -> None:
     case, changes = changing_case(seed), random_changes(profile_seed)

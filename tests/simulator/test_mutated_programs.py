@@ -80,7 +80,7 @@ def outcome(case: Case) -> str:
     return "result"
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(st.integers(0, 2**32 - 1))
 def test_result_or_named_error(seed: int) -> None:
     assert outcome(mutated(seed))

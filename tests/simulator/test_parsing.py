@@ -36,7 +36,7 @@ def test_every_construct(golden: Callable[[str], None]) -> None:
 
 
 @given(st.integers(0, 2**32 - 1), st.booleans())
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_reads_back_what_was_printed(seed: int, special: bool) -> None:
     program = (special_case if special else random_case)(seed).program
     text = print_program(program)
@@ -270,7 +270,7 @@ def text_outcome(seed: int) -> str:
     return "result"
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(st.integers(0, 2**32 - 1))
 def test_broken_texts_end_in_a_result_or_a_named_error(seed: int) -> None:
     assert text_outcome(seed)

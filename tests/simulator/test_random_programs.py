@@ -10,21 +10,21 @@ from run_cases import check_accounts, check_values, digest, digests, interpreted
 SEEDS = st.integers(0, 2**32 - 1)
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(SEEDS, SEEDS)
 def test_values_equal_numpy(seed: int, profile_seed: int) -> None:
     case = random_case(seed)
     check_values(case, run(case, random_changes(profile_seed)))
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(SEEDS, SEEDS, st.integers(1, 2**30))
 def test_order_of_visits_does_not_matter(seed: int, profile_seed: int, shuffle: int) -> None:
     case, changes = random_case(seed), random_changes(profile_seed)
     assert digest(run(case, changes)) == digest(run(case, changes, shuffle))
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(SEEDS, SEEDS)
 def test_time_is_accounted_for(seed: int, profile_seed: int) -> None:
     check_accounts(run(random_case(seed), random_changes(profile_seed)))

@@ -40,7 +40,7 @@ def single(**fifo: str) -> tuple[ProgramBuilder, CodeBuilder, TaskBuilder]:
 @pytest.mark.row("000.63")
 @pytest.mark.row("000.59", "000.60", "000.61", "000.72")
 @pytest.mark.row("000.62")
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(st.lists(st.tuples(st.booleans(), st.integers(1, 6)), min_size=1, max_size=12))
 def test_pushes_and_pops_equal_a_deque(steps: list[tuple[bool, int]]) -> None:
     """A synchronous operation that meets a full or empty FIFO ends with the result false."""

@@ -66,7 +66,7 @@ def filtered(words: int, chosen: CounterFilter, profile: Profile) -> list[int]:
     return [int(n) for n in got][:kept]
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(st.integers(1, 40), st.integers(1, 8), st.integers(0, 8), st.data())
 def test_counter_filters(words: int, limit: int, most: int, data: st.DataObject) -> None:
     other = data.draw(st.none() | st.integers(1, 8))

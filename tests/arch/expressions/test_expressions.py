@@ -167,7 +167,7 @@ def _combine(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     )
 
 
-@settings(max_examples=250)
+@settings(max_examples=125)
 @given(st.recursive(_NUMBERS, _combine, max_leaves=8))
 def test_same_as_python_on_what_is_allowed(text: str) -> None:
     try:
@@ -189,7 +189,7 @@ def test_same_as_python_on_what_is_allowed(text: str) -> None:
     assert got == wanted or (math.isnan(got) and math.isnan(wanted))  # type: ignore[arg-type]
 
 
-@settings(max_examples=250)
+@settings(max_examples=125)
 @given(st.text(alphabet="xyz0123456789.+-*/%()[]{}<>=!&|^~,:'\" _afor inelsm", max_size=60))
 def test_any_text_ends_as_a_value_or_an_error(text: str) -> None:
     try:

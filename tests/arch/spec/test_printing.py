@@ -29,7 +29,7 @@ _TREES = st.recursive(
 )
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(_TREES)
 def test_what_is_printed_reads_back(data: object) -> None:
     printed = dump_yaml({"data": data})

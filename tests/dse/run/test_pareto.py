@@ -29,7 +29,7 @@ def slowly_non_dominated(costs):
         )
     )
 )
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=100)
 def test_filter_equals_the_definition(points):
     assert non_dominated(np.array(points)).tolist() == slowly_non_dominated(points)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
+from explore import at_night
 
 from tilewright.arch.errors import TilewrightError
 from tilewright.dse.study.study_loading import load_study
@@ -37,7 +38,7 @@ def error_of(path):
     return None
 
 
-@pytest.mark.parametrize("block", range(10))
+@pytest.mark.parametrize("block", [*range(3), *at_night(*range(3, 10))])
 def test_damage_ends_in_an_error_with_its_place(toy, tmp_path, block):
     rng = random.Random(block)
     refused = 0

@@ -28,9 +28,9 @@ def test_14_hostile_values_in_fields(kind: str) -> None:
     valid or in an error of ours: no traceback, no internal error, an exit code with a meaning, JSON
     that is JSON, no control characters, no more than 8 s and 700 MB
     (`tests/faults/reliability/hostile_fields.py` runs all, or as many as are wanted)."""
-    done = tried(kind, 4, 1)
+    done = tried(kind, 2, 1)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert f"{kind}: 4 cases" in done.stdout
+    assert f"{kind}: 2 cases" in done.stdout
 
 
 @pytest.mark.nightly

@@ -93,7 +93,7 @@ def formulas(draw: st.DrawFn, depth: int = 3) -> str:
 numbers = st.floats(0, 1e6, allow_nan=False)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(formulas(), st.tuples(numbers, numbers, numbers), st.tuples(numbers, numbers, numbers))
 def test_what_is_accepted_never_falls(
     text: str, one: tuple[float, ...], two: tuple[float, ...]

@@ -14,7 +14,7 @@ tables = st.integers(1, 3).flatmap(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(tables)
 def test_undominated_rows_equal_the_obvious_ones(rows: list[list[float]]) -> None:
     table = np.array(rows)

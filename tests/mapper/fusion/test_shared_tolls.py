@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from copied_cases import BETWEEN
+from explore import at_night
 from fused_cases import two_memories, workload_of
 from fused_mappings import best_fused
 from fused_owns import Subject
@@ -45,9 +46,9 @@ def with_toll(size: int, kept: str, direction: str) -> Arch:
     ("size", "kept", "conventions"),
     [
         (40, "All", "default"),
-        (40, "input", "accelforge"),
-        (128, "weight", "default"),
         (128, "All", "accelforge"),
+        pytest.param(40, "input", "accelforge", marks=pytest.mark.nightly),
+        pytest.param(128, "weight", "default", marks=pytest.mark.nightly),
     ],
 )
 def test_every_toll_is_paid(size: int, kept: str, conventions: str) -> None:
@@ -74,7 +75,7 @@ def test_the_toll_of_what_a_copy_reads_is_its_own(direction: str, conventions: s
     assert not any(result.best.score.actions[name] for name in written)
 
 
-@pytest.mark.parametrize("kept", ["weight", "input"])
+@pytest.mark.parametrize("kept", ["input", *at_night("weight")])
 def test_a_toll_that_one_einsum_passes_is_not_paid_by_another(kept: str) -> None:
     """B is the weight of Y and the input of Z: held above loops of both, it would pass for both."""
     work = workload_of(("Y[m, n] = A[m] * B[n]", "Z[m] = B[n] * Y[m, n]"), {"m": 2, "n": 2})

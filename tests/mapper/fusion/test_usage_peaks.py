@@ -45,7 +45,10 @@ def values_of(result: SearchResult) -> np.ndarray:
     return np.array([[p.score.metric(name) for name in names] for p in result.front])
 
 
-@pytest.mark.parametrize(("conventions", "size"), [("default", 60), ("accelforge", 6)])
+@pytest.mark.parametrize(
+    ("conventions", "size"),
+    [("default", 60), pytest.param("accelforge", 6, marks=pytest.mark.nightly)],
+)
 def test_copies_take_part(conventions: str, size: int) -> None:
     arch = two_memories(size)
     fused = front_of(arch, READ_TWICE, conventions=conventions)

@@ -49,7 +49,7 @@ def test_lines_are_those_that_need_different_tiles(
 
 
 @given(st.integers(0, 10**6))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_elements_of_one_place_and_line_need_one_tile(seed: int) -> None:
     try:
         found = random_space_time(seed)[1]

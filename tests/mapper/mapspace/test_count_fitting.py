@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 from array_cases import array_space_of
 from buffer_spaces import random_space, space
+from explore import at_night
 from search_cases import space_of
 from tight_cases import tight_space_of
 
@@ -16,7 +17,7 @@ from tilewright.mapper.mapspace.space import Mapspace
 
 
 @pytest.mark.random
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", [*range(4), *at_night(*range(4, 12))])
 def test_what_fits_is_counted_exactly(seed: int) -> None:
     room = random_space(seed)
     if room.size.points < 3000:

@@ -6,6 +6,7 @@ import random
 from collections import Counter
 from collections.abc import Callable
 from functools import cache
+from itertools import islice
 
 import pytest
 from array_cases import array_space_of
@@ -23,8 +24,8 @@ SEEDS = range(6)
 
 @cache
 def small_spaces(maker: Maker) -> list[Mapspace]:
-    found = [space for space in map(maker, SEEDS) if 1 < space.size.points <= SMALL]
-    return [space for space in found if next(iter(space), None) is not None][:2]
+    found = (space for space in map(maker, SEEDS) if 1 < space.size.points <= SMALL)
+    return list(islice((space for space in found if next(iter(space), None) is not None), 2))
 
 
 def test_the_cases_are_what_they_are_called() -> None:

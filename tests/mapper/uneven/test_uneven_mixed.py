@@ -63,6 +63,7 @@ def test_what_stands_alone_is_uneven_beside_what_is_fused(
     assert parts < min(fused.certificate.value, apart.certificate.value) * (1 - 1e-3)
 
 
+@pytest.mark.nightly
 def test_the_order_of_the_einsums_does_not_matter() -> None:
     values = [
         best(order, "latency", "all").certificate.value for order in ((*EVEN, ODD), (ODD, *EVEN))

@@ -48,7 +48,7 @@ def empty(wide: int) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[type-arg]
     return store, memory
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(st.lists(st.one_of(st.none(), st.integers(0, 0xFFFF)), max_size=30), st.sampled_from([1, 2]))
 def test_a_fifo_is_a_queue(steps: list[int | None], wide: int) -> None:
     """A number is pushed, None pops; steps on a full or an empty FIFO are left out."""

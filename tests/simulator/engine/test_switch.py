@@ -38,7 +38,7 @@ def expected_ports(wavelets: list[int | None], switch: Switch, base: str) -> lis
     return found
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(
     st.lists(st.sampled_from([None, 0, 1, 2]), min_size=1, max_size=12),
     st.integers(1, 3),

@@ -179,7 +179,7 @@ def scattered(draw: np.random.Generator) -> Program:
 def test_groups_of_links_as_the_reference_engine_has_them() -> None:
     """Filters, and words that want two links: cycles are equal wherever there is a certificate."""
     granted = 0
-    for seed in range(40):
+    for seed in range(20):
         program = scattered(np.random.default_rng(seed))
         profile = load_profile("generic").with_values({"router_buffer_words": 2 + seed % 3})
         machine = FastMachine(program, profile)
@@ -187,4 +187,4 @@ def test_groups_of_links_as_the_reference_engine_has_them() -> None:
             assert machine.division.contended.any()
             assert machine.cycles == Machine(program, profile).cycles()
             granted += 1
-    assert granted >= 20
+    assert granted >= 10

@@ -49,7 +49,7 @@ def beside(words: int, interval: int, works: list[int]) -> Program:
     return b.build()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.integers(1, 60), st.integers(1, 9), st.lists(st.integers(1, 64), min_size=1, max_size=5))
 def test_both_engines_agree(words: int, interval: int, works: list[int]) -> None:
     program = beside(words, interval, works)

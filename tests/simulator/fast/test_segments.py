@@ -105,7 +105,7 @@ def test_paced(pieces: list[tuple[int, int, int]], gap: int, start: int) -> None
     assert numbers(out, count) == expected
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(PIECES, PIECES, st.integers(0, 60))
 def test_lists_with_a_common_time(
     a: list[tuple[int, int, int]], b: list[tuple[int, int, int]], later: int

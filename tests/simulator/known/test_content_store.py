@@ -101,7 +101,7 @@ def test_several_processes_write_and_read_at_once(tmp_path):
 from pathlib import Path
 from tilewright.simulator.known.content_store import ContentStore
 store = ContentStore(Path({str(tmp_path)!r}), 256 * 8 * 4096)
-for turn in range(150):
+for turn in range(60):
     for number in range(12):
         store.put(f"ab{{number:02}}", {{"number": number, "filler": "x" * (turn % 50)}})
         found = store.get(f"ab{{(number * 5) % 12:02}}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from explore import at_night
 from grid_mappings import HARDWARE
 
 from tilewright.arch.files.source import load_document
@@ -23,7 +24,7 @@ PRODUCT = """workload:
 """
 
 
-@pytest.mark.parametrize("scalar", ["A", "B"])
+@pytest.mark.parametrize("scalar", ["A", *at_night("B")])
 def test_words_of_two_streams_do_not_wait_for_the_work(scalar: str) -> None:
     """Each of 8 columns takes one of 2 tiles of A and one of 4 tiles of B from its row.
 

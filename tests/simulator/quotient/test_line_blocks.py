@@ -62,7 +62,7 @@ def test_nothing_repeats() -> None:
     assert kept("abcdefg", 1) == ("abcdefg", ())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.text("ab", max_size=60), st.integers(1, 3))
 def test_what_is_kept_has_the_lines_of_its_blocks(text: str, margin: int) -> None:
     cut = cut_lines(digests(text), margin)

@@ -341,7 +341,7 @@ def test_a_run_on_numbers_that_ends_too_late_leaves_the_simulated_value(
         return OVER if part > 1 else UNLIMITED
 
     monkeypatch.setattr(grid_mapping, "budget_of_answer", only_for_the_search)
-    long = cascade_workload("two products", m=32, n=32, k=32)
+    long = cascade_workload("two products", m=16, n=16, k=16)
     workload = replace(long, einsums=long.einsums[:1]) if name == "one product" else long
     request = GridRequest(budget_s=60.0, most_executions=1)
     answer = map_on_grid(cascade_arch(2, 2), workload, request)

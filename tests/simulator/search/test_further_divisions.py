@@ -3,6 +3,7 @@
 from math import inf
 
 import pytest
+from explore import at_night
 from grid_mappings import HARDWARE, einsum_on_grid
 
 from tilewright.arch.files.source import load_document
@@ -82,7 +83,7 @@ def test_the_time_may_be_over_before() -> None:
     assert further_families(candidates, every, Budget(0.0)) is None
 
 
-@pytest.mark.parametrize("with_energy", [False, True])
+@pytest.mark.parametrize("with_energy", [False, *at_night(True)])
 def test_none_of_the_families_left_out_is_better(*, with_energy: bool) -> None:
     """All families of all divisions, bounded one by one: those below the limits, and no others."""
     flat, einsum = einsum_on_grid(

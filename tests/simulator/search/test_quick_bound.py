@@ -23,7 +23,7 @@ NEARLY = 1 + 1e-12
     ("machine", "bits", "nests"),
     [
         ("wse2-sdk-sim", 32, False),
-        ("wse3-sdk-sim", 16, False),
+        pytest.param("wse3-sdk-sim", 16, False, marks=pytest.mark.nightly),
         ("wse2-sdk-sim", 16, True),
         pytest.param("wse3-sdk-sim", 32, False, marks=pytest.mark.nightly),
         pytest.param("wse3-sdk-sim", 32, True, marks=pytest.mark.nightly),

@@ -127,7 +127,7 @@ def test_a_front_finds_the_executions_of_an_earlier_one(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("TILEWRIGHT_KNOWN", str(tmp_path))
-    options = {"front": ("latency", "usage"), "objective": "latency", "limit": 20}
+    options = {"front": ("latency", "usage"), "objective": "latency", "limit": 5}
     texts, shared = [], []
     for _ in range(2):
         before = SIMULATIONS.shared

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from itertools import product
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from explore import at_night
 from grid_mappings import random_space_time
 from tests.agreement.test_shifted_mappings import SUMS, grid_and_einsum
 
@@ -41,7 +41,7 @@ MAPPING = """mapping:
 
 
 @pytest.mark.random
-@pytest.mark.parametrize("part", range(3))
+@pytest.mark.parametrize("part", [0, *at_night(1, 2)])
 def test_all_passes_of_drawn_mappings_are_right(part: int) -> None:
     checked = 0
     for seed in range(40 * part, 40 * (part + 1)):
@@ -87,9 +87,10 @@ def test_the_passes_are_in_the_json_document_on_demand(tmp_path: Path) -> None:
     assert "passes" not in json.loads(executed(tmp_path, "--json"))
 
 
-def test_the_passes_of_tiles_that_shift_are_right() -> None:
+@pytest.mark.parametrize("columns", [3, *at_night(6)])
+def test_the_passes_of_tiles_that_shift_are_right(columns: int) -> None:
     checked = 0
-    for form, columns in product(SUMS, (3, 6)):
+    for form in SUMS:
         flat, einsum = grid_and_einsum(form, 32, "Inputs", columns, 2)
         space = GridMapspace(grid_of(flat), einsum, GridConstraints(movement="shift"))
         for family in list(space.families())[:1]:
@@ -102,4 +103,4 @@ def test_the_passes_of_tiles_that_shift_are_right() -> None:
             passes = plan_passes(plan, profile)
             assert any("shifts along" in line for line in passes[1].lines)
             checked += 1
-    assert checked >= 10
+    assert checked >= 5

@@ -39,7 +39,7 @@ def test_no_price_has_a_better_mapping_than_the_corners(form: str) -> None:
     assert sorted(latencies) == list(latencies)
     assert sorted(energies, reverse=True) == list(energies)
     slope = (energies[0] - energies[-1]) / (latencies[-1] - latencies[0])
-    for factor in (0.01, 0.3, 1.0, 3.0, 100.0):
+    for factor in (0.01, 1.0, 100.0):
         price = factor * slope
         request = GridRequest(objective=PricedTime(price))
         answer = map_on_grid(arch_of(), cascade_workload(form), request)

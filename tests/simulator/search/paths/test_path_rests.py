@@ -6,6 +6,7 @@ from math import inf
 
 import pytest
 from cascades import cascade_arch, cascade_workload
+from explore import at_night
 
 from tilewright.simulator.search.cascade_search import Cascade
 from tilewright.simulator.search.grid_mapping import GridRequest, cascade_of
@@ -25,7 +26,7 @@ def rests_of(paths: Cascade, question: PathQuestion) -> PathRests:
     return PathRests(paths.options, paths._inputs, paths._written, paths.moves, question)
 
 
-@pytest.mark.parametrize("most", [4, 60, path_rests.MOST_COSTS])
+@pytest.mark.parametrize("most", [4, path_rests.MOST_COSTS, *at_night(60)])
 @pytest.mark.parametrize("reshards", [False, True])
 @pytest.mark.parametrize("name", NAMES)
 def test_no_step_makes_the_rest_less_by_more_than_it_costs(
