@@ -88,6 +88,7 @@ class CandidateSearch:
         self._bounded: GridChoice | None = None
         self.waiting: list[HeapEntry] = []
         self._families, self._decided = tuple(families), 0
+        self._counted: int | None = None
         self._least_bound = min((family.bound for family in self._families), default=inf)
 
     @cached_property
@@ -103,8 +104,10 @@ class CandidateSearch:
 
     @property
     def _choices(self) -> int:
-        members = self.candidates.space.members
-        return sum(len(members(bounded.family)) for bounded in self._families)
+        if self._counted is None:
+            members = self.candidates.space.members
+            self._counted = sum(len(members(bounded.family)) for bounded in self._families)
+        return self._counted
 
     @property
     def looked_at(self) -> int:
@@ -209,6 +212,7 @@ class CandidateSearch:
         self.least_of_first = min(self.bound, self.value)
         self.heap.add(((family.bound,), family.family) for family in families)
         self._families += tuple(families)
+        self._counted = None
         return True
 
     def _further_question(self, value: float, most_words: int | None) -> FurtherQuestion:

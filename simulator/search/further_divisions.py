@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from math import inf
 from typing import Final
@@ -47,29 +47,39 @@ def further_families(
     divisions = _divisions(candidates, question)
     if divisions is None:
         return None
-    quick, space = candidates.quick, candidates.space
-    bound_of = bounds_under_rules(quick.cycles, candidates.flat, space)
     families: list[BoundedFamily] = []
     looked_at = 0
     for shares in divisions:
-        for family in space.families_of(shares):
-            looked_at += 1
-            try:
-                cycles = bound_of(family)
-            except InfeasibleMapping:
-                continue
-            energy = quick.energy(family) if question.has_energy else 0.0
-            if question.is_open(cycles, energy, quick.words(family)):
-                families.append(_bounded(candidates, family, cycles))
+        of_division = list(candidates.space.families_of(shares))
+        families += _open_families(candidates, question, of_division)
+        looked_at += len(of_division)
         if looked_at > MOST_FAMILIES or budget.is_late:
             return None
     return families
 
 
-def _bounded(candidates: Candidates, family: GridFamily, cycles: float) -> BoundedFamily:
+def _open_families(
+    candidates: Candidates, question: FurtherQuestion, families: Iterable[GridFamily]
+) -> Iterator[BoundedFamily]:
+    """Yield those of some families that may be wanted, with their bounds.
+
+    Most have too much work of an element already, which is quick to know.
+    """
     quick = candidates.quick
-    bound = candidates.value_of(cycles, candidates.least_energy(family))
-    return BoundedFamily(bound, family, quick.words(family), quick.persistent_words(family))
+    bound_of = bounds_under_rules(quick.cycles, candidates.flat, candidates.space)
+    for family in families:
+        words, energy = quick.words(family), 0.0
+        try:
+            if not question.is_open(quick.cycles_alone(family), energy, words):
+                continue
+            cycles = bound_of(family)
+            if question.has_energy:
+                energy = quick.energy(family)
+        except InfeasibleMapping:
+            continue
+        if question.is_open(cycles, energy, words):
+            bound = candidates.value_of(cycles, candidates.least_energy(family))
+            yield BoundedFamily(bound, family, words, quick.persistent_words(family))
 
 
 def _divisions(

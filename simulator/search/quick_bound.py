@@ -151,6 +151,20 @@ class QuickBound:
         entered = {stream.access.tensor: stream.entered for stream in self._streams(family)}
         return self._energy.of(tiles, reduction, entered) * self.space.einsum.n_instances
 
+    def cycles_alone(self, family: GridFamily) -> float:
+        """Return the cycles of an element of a family without sums, sends and waiting.
+
+        No mapping of the family goes below it; it takes a third of the time of `cycles`. Raises
+        InfeasibleMapping if the tiles do not fit an element.
+        """
+        return self._element.alone(self._fitting_tiles(family)).total
+
+    def _fitting_tiles(self, family: GridFamily) -> FamilyTiles:
+        tiles = self._tiles(family)
+        if self._words(tiles) > self.free_words:
+            raise OverfilledMemory(self._too_small)
+        return tiles
+
     def cycles(
         self, family: GridFamily, reduction: str | None = None, alone: BodyCycles | None = None
     ) -> float:
@@ -160,9 +174,7 @@ class QuickBound:
         element that neither adds nor sends, by a plan of the family; None: by closed formulas.
         Raises InfeasibleMapping if the tiles do not fit an element.
         """
-        tiles = self._tiles(family)
-        if self._words(tiles) > self.free_words:
-            raise OverfilledMemory(self._too_small)
+        tiles = self._fitting_tiles(family)
         texts = (reduction,) if reduction else tuple(self.space.reductions(family))
         sums_of, streams = _group_sums(tiles.groups, texts), self._streams(family)
         last = self._last_sums(tiles, sums_of)
