@@ -69,9 +69,7 @@ def colors_of(program: Program) -> Colors:
         used = np.zeros_like(at, dtype=bool)
         for route in program.routes:
             if route.color == color.name:
-                area = route.area
-                rows = slice(area.row, area.row + area.height)
-                used[rows, area.column : area.column + area.width] = True
+                used[route.area.places] = True
         at += used
     return Colors(len(program.colors), int(at.max()))
 

@@ -12,6 +12,7 @@ from tilewright.simulator.check.field_types import (
     check_fields,
     new_record,
 )
+from tilewright.simulator.check.route_check import is_inside
 from tilewright.simulator.check.validate import check_program
 from tilewright.simulator.compile.families.code_families import canonical_code
 from tilewright.simulator.isa.machine_errors import ProgramError
@@ -111,15 +112,13 @@ class ProgramBuilder:
             raise ProgramError(f"placement of code {code}: this is no area", value=area)
         check_fields(area, f"placement of code {code}")
         height, width = self._placement.shape
-        lowest = min(area.row, area.column, area.height - 1, area.width - 1)
-        if lowest < 0 or area.row + area.height > height or area.column + area.width > width:
+        if not is_inside(area, (height, width)):
             raise ProgramError(
                 f"placement of code {code}: the area leaves the grid",
                 value=str(area),
                 instead=f"within {Area(0, 0, height, width)}",
             )
-        rows = slice(area.row, area.row + area.height)
-        self._placement[rows, area.column : area.column + area.width] = names.index(code)
+        self._placement[area.places] = names.index(code)
 
     def placement(self, codes: npt.NDArray[np.integer]) -> None:
         """Set the code of every element: an array (height, width) of numbers of codes from 0 on.

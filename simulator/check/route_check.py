@@ -13,6 +13,7 @@ from tilewright.simulator.program.routes import (
     POP_MODES,
     PORTS,
     SWAPS,
+    Area,
     CounterFilter,
     EdgeInput,
     EdgeOutput,
@@ -134,15 +135,16 @@ def _check_route(program: Program, route: Route, colors: frozenset[str]) -> None
         check_steering(route, place)
     if route.swap:
         _check_swap(program, route, place)
-    if not _is_inside(program, route):
+    if not is_inside(route.area, (program.height, program.width)):
         raise ProgramError(f"{place} outside the grid", value=program.placement.shape)
 
 
-def _is_inside(program: Program, route: Route) -> bool:
-    area = route.area
-    starts = min(area.row, area.column) >= 0 and min(area.height, area.width) >= 1
-    ends_in_rows = area.row + area.height <= program.height
-    return starts and ends_in_rows and area.column + area.width <= program.width
+def is_inside(area: Area, shape: tuple[int, int]) -> bool:
+    """Return whether an area has elements, all in a grid of so many rows and columns."""
+    lowest = min(area.row, area.column, area.height - 1, area.width - 1)
+    row_end, column_end = area.ends
+    has_steps = min(area.row_step, area.column_step) >= 1
+    return lowest >= 0 and has_steps and row_end <= shape[0] and column_end <= shape[1]
 
 
 def _check_swap(program: Program, route: Route, place: str) -> None:

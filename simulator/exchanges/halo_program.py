@@ -27,6 +27,7 @@ from tilewright.simulator.exchanges.buffers import (
 from tilewright.simulator.isa.dsd import Ref
 from tilewright.simulator.lowering.kernel import MOST_DIMENSIONS
 from tilewright.simulator.lowering.number_operations import move_of, simd_mode
+from tilewright.simulator.program.areas import progressions
 from tilewright.simulator.program.program import Program
 from tilewright.simulator.program.routes import Area
 
@@ -79,16 +80,16 @@ def _route(builder: ProgramBuilder, exchange: HaloExchange, way: Shift) -> None:
         if not (way.sends & numbers).any():
             continue
         color = builder.color(_color(way, parity))
-        for number in np.flatnonzero(way.sends & numbers).tolist():
-            builder.route(color, _line(exchange, way.axis, number), rx="R", tx=go)
-            receiver = _line(exchange, way.axis, number + way.step)
-            builder.route(color, receiver, rx=come, tx="R")
+        senders = np.flatnonzero(way.sends & numbers)
+        for places, rx, tx in ((senders, "R", go), (senders + way.step, come, "R")):
+            for along in progressions(places.tolist()):
+                builder.route(color, _lines(exchange, way.axis, along), rx=rx, tx=tx)
 
 
-def _line(exchange: HaloExchange, axis: Axis, number: int) -> Area:
+def _lines(exchange: HaloExchange, axis: Axis, numbers: range) -> Area:
     if axis == "X":
-        return Area(0, number, exchange.rows, 1)
-    return Area(number, 0, 1, exchange.columns)
+        return Area.of(range(exchange.rows), numbers)
+    return Area.of(numbers, range(exchange.columns))
 
 
 def _kinds(exchange: HaloExchange) -> Integers:

@@ -31,10 +31,9 @@ from tilewright.simulator.exchanges.buffers import (
 )
 from tilewright.simulator.lowering.kernel import MOST_DIMENSIONS
 from tilewright.simulator.lowering.number_operations import move_of, simd_mode
-from tilewright.simulator.lowering.routes import equal_areas
 from tilewright.simulator.profiles.profile import Profile
+from tilewright.simulator.program.areas import equal_areas
 from tilewright.simulator.program.program import Program
-from tilewright.simulator.program.routes import Area
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,10 +159,9 @@ def _route(builder: ProgramBuilder, reshard: Reshard, flows: Sequence[RoutedFlow
     letters = {number: turn for turn, number in ports.items()}
     for number in colors:
         color = builder.color(_color(number))
-        for rows, columns, turn_number in equal_areas(turns[number]):
+        for area, turn_number in equal_areas(turns[number]):
             if turn_number:
                 come, go = letters[turn_number]
-                area = Area(rows.start, columns.start, len(rows), len(columns))
                 builder.route(color, area, rx=come, tx=go)
 
 

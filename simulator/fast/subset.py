@@ -157,9 +157,7 @@ def _buffers(program: Program, network: FifoNetwork, route: Route) -> Ints:
     colors = network.fifo[:, at.F_COLOR]
     on_route = (network.kind == ROUTER) & ((colors == color) | (colors == color ^ 1))
     row, column = np.divmod(network.element, program.width)
-    area = route.area
-    on_route &= (row >= area.row) & (row < area.row + area.height)
-    on_route &= (column >= area.column) & (column < area.column + area.width)
+    on_route &= np.isin(row, route.area.rows) & np.isin(column, route.area.columns)
     return np.flatnonzero(on_route)
 
 

@@ -121,9 +121,7 @@ def _check_routed(change: Reconfigure, context: ProgramContext, place: str) -> N
     routed = np.zeros(program.placement.shape, dtype=bool)
     for route in program.routes:
         if route.color == change.color:
-            area = route.area
-            rows = slice(area.row, area.row + area.height)
-            routed[rows, area.column : area.column + area.width] = True
+            routed[route.area.places] = True
     unrouted = (program.placement == program.codes.index(context.code)) & ~routed
     elements = np.argwhere(unrouted)
     if elements.size:

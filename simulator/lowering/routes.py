@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import pairwise, product
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
 
-import numpy as np
-
-from tilewright.mapper.grid.host_streams import HostStream, Integers, host_streams, place_in_period
+from tilewright.mapper.grid.host_streams import HostStream, host_streams, place_in_period
 from tilewright.mapper.grid.partial_sums import PartialSums
-from tilewright.mapper.grid.reductions import Chain, Phase
+from tilewright.mapper.grid.reductions import Axis, Phase
 from tilewright.mapper.grid.schemes.snake import Snake
 from tilewright.mapper.grid.space_time import SpaceTime
 from tilewright.simulator.build.program_builder import ProgramBuilder
 from tilewright.simulator.lowering.number_operations import port_dtype
 from tilewright.simulator.lowering.rings.ring_sums import route_ring
 from tilewright.simulator.lowering.sum_roles import OUT, SHARE, exit_color, link_color
-from tilewright.simulator.program.routes import Area, CounterFilter, EdgeInput, EdgeOutput
+from tilewright.simulator.program.areas import areas_of, equal_areas, progressions
+from tilewright.simulator.program.routes import (
+    Area,
+    CounterFilter,
+    EdgeInput,
+    EdgeOutput,
+)
 
 _DIRECTIONS = {(0, 1): ("E", "W"), (0, -1): ("W", "E"), (1, 0): ("S", "N")}
 """By the step in rows and columns: the side by which a sum leaves, and by which it comes in."""
+
+
+class _Lines(NamedTuple):
+    """Some rows (axis X) or columns (Y) along which words go."""
+
+    axis: Axis
+    lines: range
 
 
 def input_color(tensor: str) -> str:
@@ -40,8 +52,7 @@ def route_streams(builder: ProgramBuilder, read: SpaceTime) -> None:
     for stream in host_streams(read):
         name = stream.tensor.name
         color = builder.color(input_color(name))
-        for rows, columns, place in equal_areas(place_in_period(read, stream)):
-            area = Area(rows.start, columns.start, len(rows), len(columns))
+        for area, place in equal_areas(place_in_period(read, stream)):
             only = _filter(stream, place)
             for piece, rx, tx in _directions(read, stream, area):
                 builder.route(color, piece, rx=rx, tx=tx, filter=only)
@@ -50,23 +61,6 @@ def route_streams(builder: ProgramBuilder, read: SpaceTime) -> None:
         builder.edge_input(
             EdgeInput(input_port(name), side, 0, stream.number, color, dtype, stream.words)
         )
-
-
-def _runs(values: Integers) -> Iterator[range]:
-    """Yield the stretches of equal neighbours, as ranges of places."""
-    ends = [0, *(np.flatnonzero(np.diff(values)) + 1).tolist(), len(values)]
-    return (range(first, last) for first, last in pairwise(ends))
-
-
-def equal_areas(places: Integers) -> Iterator[tuple[range, range, int]]:
-    """Return rectangles of a grid in which all places are equal: (rows, columns, place) of each.
-
-    `places`: (rows, columns) a number per element. The rectangles cover the grid.
-    """
-    changes = np.any(places[1:] != places[:-1], axis=1)
-    for rows in _runs(np.concatenate([[0], np.cumsum(changes)])):
-        for columns in _runs(places[rows.start]):
-            yield rows, columns, int(places[rows.start, columns.start])
 
 
 def _filter(stream: HostStream, place: int) -> CounterFilter | None:
@@ -84,35 +78,37 @@ def _directions(read: SpaceTime, stream: HostStream, area: Area) -> Iterator[tup
     rx, tx: letters of the ports by which its words enter and leave the routers, such as "W" and
     "ER".
     """
+    rows, columns = area.rows, area.columns
     if stream.lines == "rows":
-        yield from _eastward(area, read.columns)
+        yield from _eastward(rows, columns, read.columns)
     elif stream.lines == "columns":
-        yield from _southward(area, read.rows, "")
+        yield from _southward(rows, columns, read.rows, "")
     else:
-        first = area.column == 0
+        first = columns.start == 0
         if first:
-            aside = "E" if read.columns > 1 else ""
-            yield from _southward(Area(area.row, 0, area.height, 1), read.rows, aside)
-        skipped = int(first)
-        if area.width > skipped:
-            rest = Area(area.row, area.column + skipped, area.height, area.width - skipped)
-            yield from _eastward(rest, read.columns)
+            yield from _southward(rows, range(1), read.rows, "E" if read.columns > 1 else "")
+        if columns[first:]:
+            yield from _eastward(rows, columns[first:], read.columns)
 
 
-def _eastward(area: Area, columns: int) -> Iterator[tuple[Area, str, str]]:
-    ends = area.column + area.width == columns
-    if area.width > ends:
-        yield Area(area.row, area.column, area.height, area.width - ends), "W", "ER"
+def _eastward(rows: range, columns: range, width: int) -> Iterator[tuple[Area, str, str]]:
+    """Yield the pieces of an area in a grid of `width` columns, to the last of which words go."""
+    ends = columns[-1] == width - 1
+    if len(columns) > ends:
+        yield Area.of(rows, columns[: len(columns) - ends]), "W", "ER"
     if ends:
-        yield Area(area.row, columns - 1, area.height, 1), "W", "R"
+        yield Area.of(rows, columns[-1:]), "W", "R"
 
 
-def _southward(area: Area, rows: int, aside: str) -> Iterator[tuple[Area, str, str]]:
-    ends = area.row + area.height == rows
-    if area.height > ends:
-        yield Area(area.row, area.column, area.height - ends, area.width), "N", f"S{aside}R"
+def _southward(
+    rows: range, columns: range, height: int, aside: str
+) -> Iterator[tuple[Area, str, str]]:
+    """Yield the pieces of an area in a grid of `height` rows, to the last of which words go."""
+    ends = rows[-1] == height - 1
+    if len(rows) > ends:
+        yield Area.of(rows[: len(rows) - ends], columns), "N", f"S{aside}R"
     if ends:
-        yield Area(rows - 1, area.column, 1, area.width), "N", f"{aside}R"
+        yield Area.of(rows[-1:], columns), "N", f"{aside}R"
 
 
 def route_sums(builder: ProgramBuilder, read: SpaceTime, sums: PartialSums) -> None:
@@ -129,57 +125,76 @@ def route_sums(builder: ProgramBuilder, read: SpaceTime, sums: PartialSums) -> N
         links = max(len(chain.positions) - 1 for chain in phase.chains)
         for parity in range(min(2, links)):
             builder.color(link_color(number, parity))
-        for chain in phase.chains:
-            _route_chain(builder, number, phase, chain)
+        _route_chains(builder, number, phase)
     if sums.exit != "none":
         _route_exit(builder, read, sums)
     if sums.shared:
         _route_share(builder, read, sums)
 
 
-def _route_chain(builder: ProgramBuilder, number: int, phase: Phase, chain: Chain) -> None:
-    origin, goes = ("W", "E") if phase.axis == "X" else ("N", "S")
-    for link, (start, end) in enumerate(pairwise(chain.positions)):
-        color = link_color(number, link)
-        for lines in _stretches(phase.lines):
-            builder.route(color, _area(phase.axis, lines, start, 1), rx="R", tx=goes)
-            if end - start > 1:
-                between = _area(phase.axis, lines, start + 1, end - start - 1)
-                builder.route(color, between, rx=origin, tx=goes)
-            builder.route(color, _area(phase.axis, lines, end, 1), rx=origin, tx="R")
+def _route_chains(builder: ProgramBuilder, number: int, phase: Phase) -> None:
+    """Route the links of all chains of a phase, every second one on the other color."""
+    chains = [list(pairwise(chain.positions)) for chain in phase.chains]
+    for parity in (0, 1):
+        links = [link for chain in chains for link in chain[parity::2]]
+        _route_links(builder, link_color(number, parity), links, _Lines(phase.axis, phase.lines))
+
+
+def _route_links(
+    builder: ProgramBuilder, color: str, links: Sequence[tuple[int, int]], lines: _Lines
+) -> None:
+    """Route words of a color along some lines, to the east or south.
+
+    links: (first, last) place of each way along the line.
+    """
+    comes, goes = ("W", "E") if lines.axis == "X" else ("N", "S")
+    between = [place for first, last in links for place in range(first + 1, last)]
+    for places, rx, tx in (
+        ([first for first, _ in links], "R", goes),
+        (between, comes, goes),
+        ([last for _, last in links], comes, "R"),
+    ):
+        for along in progressions(places):
+            area = Area.of(lines.lines, along)
+            builder.route(color, area if lines.axis == "X" else area.transposed, rx=rx, tx=tx)
 
 
 def _route_snakes(builder: ProgramBuilder, read: SpaceTime, snake: Snake) -> None:
     """Route the sums of each group through its rows, every second one to the west."""
     colors = [builder.color(link_color(0, parity)) for parity in (0, 1)]
-    firsts = product(range(0, read.rows, snake.rows), range(0, read.columns, snake.columns))
-    for row, column in firsts:
-        for link, (start, end) in enumerate(pairwise(snake.way())):
-            goes, comes = _DIRECTIONS[end[0] - start[0], end[1] - start[1]]
-            sender = Area(row + start[0], column + start[1])
-            builder.route(colors[link % 2], sender, rx="R", tx=goes)
-            receiver = Area(row + end[0], column + end[1])
-            builder.route(colors[link % 2], receiver, rx=comes, tx="R")
+    columns_of: dict[tuple[str, str, str, int], list[int]] = {}
+    for link, (start, end) in enumerate(pairwise(snake.way())):
+        goes, comes = _DIRECTIONS[end[0] - start[0], end[1] - start[1]]
+        color = colors[link % 2]
+        columns_of.setdefault((color, "R", goes, start[0]), []).append(start[1])
+        columns_of.setdefault((color, comes, "R", end[0]), []).append(end[1])
+    firsts = range(0, read.columns, snake.columns)
+    for (color, rx, tx, row), places in columns_of.items():
+        columns = sorted(first + place for first in firsts for place in places)
+        for along in progressions(columns):
+            rows = range(row, read.rows, snake.rows)
+            builder.route(color, Area.of(rows, along), rx=rx, tx=tx)
 
 
 def _route_share(builder: ProgramBuilder, read: SpaceTime, sums: PartialSums) -> None:
     """Route finished tiles from the last element of each group: north in its column, then west."""
     builder.color(SHARE)
     wide, tall = sums.group_columns, sums.group_rows
-    aside = "W" if wide > 1 else ""
-    for column in range(0, read.columns, wide) if wide > 1 else ():
-        builder.route(SHARE, Area(0, column, read.rows, 1), rx="E", tx="R")
-        if wide > 2:
-            builder.route(SHARE, Area(0, column + 1, read.rows, wide - 2), rx="E", tx="WR")
-    for columns in _stretches(sums.head_columns(read.columns)):
-        for row in range(0, read.rows, tall):
-            head = _area("Y", columns, row + tall - 1, 1)
-            builder.route(SHARE, head, rx="R", tx=aside + ("N" if tall > 1 else ""))
-            if tall > 1:
-                builder.route(SHARE, _area("Y", columns, row, 1), rx="S", tx=f"{aside}R")
-            if tall > 2:
-                between = _area("Y", columns, row + 1, tall - 2)
-                builder.route(SHARE, between, rx="S", tx=f"N{aside}R")
+    aside, rows = "W" if wide > 1 else "", range(read.rows)
+    if wide > 1:
+        firsts = range(0, read.columns, wide)
+        builder.route(SHARE, Area.of(rows, firsts), rx="E", tx="R")
+        between = [first + place for first in firsts for place in range(1, wide - 1)]
+        for area in areas_of(rows, between):
+            builder.route(SHARE, area, rx="E", tx="WR")
+    heads, firsts = sums.head_columns(read.columns), range(0, read.rows, tall)
+    last = range(tall - 1, read.rows, tall)
+    builder.route(SHARE, Area.of(last, heads), rx="R", tx=aside + ("N" if tall > 1 else ""))
+    if tall > 1:
+        builder.route(SHARE, Area.of(firsts, heads), rx="S", tx=f"{aside}R")
+        between = [first + place for first in firsts for place in range(1, tall - 1)]
+        for area in areas_of(between, heads):
+            builder.route(SHARE, area, rx="S", tx=f"N{aside}R")
 
 
 def _stretches(lines: range) -> Iterator[range]:
@@ -188,13 +203,6 @@ def _stretches(lines: range) -> Iterator[range]:
         yield lines
     else:
         yield from (range(line, line + 1) for line in lines)
-
-
-def _area(axis: str, lines: range, start: int, length: int) -> Area:
-    """Return `length` elements from `start` on along an axis, in neighbouring lines."""
-    if axis == "X":
-        return Area(lines.start, start, len(lines), length)
-    return Area(start, lines.start, length, len(lines))
 
 
 def exit_ports(read: SpaceTime, sums: PartialSums) -> tuple[tuple[str, range], ...]:
@@ -215,26 +223,21 @@ def _route_exit(builder: ProgramBuilder, read: SpaceTime, sums: PartialSums) -> 
     else:
         builder.color(color)
     side = "E" if sums.exit == "east" else "S"
+    if side == "E":
+        area = Area.of(heads, range(read.columns - 1, read.columns))
+    else:
+        area = Area.of(range(read.rows - 1, read.rows), sums.head_columns(read.columns))
+    builder.route(color, area, rx="R", tx=side)
+    dtype = port_dtype(read, output)
     for name, places in exit_ports(read, sums):
-        if side == "E":
-            area = Area(places.start, read.columns - 1, len(places), 1)
-        else:
-            area = Area(read.rows - 1, places.start, 1, len(places))
-        builder.route(color, area, rx="R", tx=side)
-        dtype = port_dtype(read, output)
         builder.edge_output(EdgeOutput(name, side, places.start, len(places), color, dtype, count))
 
 
 def _route_gather(builder: ProgramBuilder, read: SpaceTime, sums: PartialSums) -> None:
     """Route each column's results from one element that has some to the next one south of it."""
-    heads = sums.head_rows(read.rows)
+    heads, columns = sums.head_rows(read.rows), sums.head_columns(read.columns)
     for parity in range(min(2, len(heads))):
         builder.color(exit_color(parity))
-    for link, (start, end) in enumerate(pairwise(heads)):
-        for columns in _stretches(sums.head_columns(read.columns)):
-            color = exit_color(link)
-            builder.route(color, _area("Y", columns, start, 1), rx="R", tx="S")
-            if end - start > 1:
-                between = _area("Y", columns, start + 1, end - start - 1)
-                builder.route(color, between, rx="N", tx="S")
-            builder.route(color, _area("Y", columns, end, 1), rx="N", tx="R")
+    for parity in (0, 1):
+        links = list(pairwise(heads))[parity::2]
+        _route_links(builder, exit_color(parity), links, _Lines("Y", columns))

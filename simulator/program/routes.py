@@ -29,24 +29,70 @@ class Color:
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """A rectangle of elements: rows row..row+height-1, columns column..column+width-1.
+    """Elements at the crossings of some rows and columns: a rectangle, or every n-th of its lines.
 
-    Row 0 is north, column 0 is west.
+    `height` rows from `row` on, each `row_step` behind the one before, and so the columns. Row 0 is
+    north, column 0 is west. Area(0, 1, 8, 4, column_step=2) has columns 1, 3, 5 and 7 of rows 0 to
+    7; its text is [0:8, 1:8:2].
     """
 
     row: int
     column: int
     height: int = 1
     width: int = 1
+    row_step: int = 1
+    column_step: int = 1
+
+    @staticmethod
+    def of(rows: range, columns: range) -> Area:
+        """Return the area at the crossings of some rows and columns, at least one of each."""
+        steps = (lines.step if len(lines) > 1 else 1 for lines in (rows, columns))
+        return Area(rows.start, columns.start, len(rows), len(columns), *steps)
+
+    @property
+    def rows(self) -> range:
+        """The numbers of its rows."""
+        return range(self.row, self.row + self.height * self.row_step, self.row_step)
+
+    @property
+    def columns(self) -> range:
+        """The numbers of its columns."""
+        return range(self.column, self.column + self.width * self.column_step, self.column_step)
+
+    @property
+    def places(self) -> tuple[slice, slice]:
+        """The index of its elements in an array (rows, columns) of a grid."""
+        row_end, column_end = self.ends
+        return (
+            slice(self.row, row_end, self.row_step),
+            slice(self.column, column_end, self.column_step),
+        )
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """The row and the column behind its last ones."""
+        row_end = self.row + (self.height - 1) * self.row_step + 1
+        return row_end, self.column + (self.width - 1) * self.column_step + 1
+
+    @property
+    def size(self) -> int:
+        """Number of its elements."""
+        return self.height * self.width
+
+    @property
+    def transposed(self) -> Area:
+        """The area with rows and columns exchanged."""
+        return Area(self.column, self.row, self.width, self.height, self.column_step, self.row_step)
 
     def holds(self, row: int, column: int) -> bool:
         """Return whether the element at (row, column) is in the area."""
-        in_rows = self.row <= row < self.row + self.height
-        return in_rows and self.column <= column < self.column + self.width
+        return row in self.rows and column in self.columns
 
     def __str__(self) -> str:
-        rows, columns = self.row + self.height, self.column + self.width
-        return f"[{self.row}:{rows}, {self.column}:{columns}]"
+        row_step = f":{self.row_step}" if self.row_step != 1 else ""
+        column_step = f":{self.column_step}" if self.column_step != 1 else ""
+        row_end, column_end = self.ends
+        return f"[{self.row}:{row_end}{row_step}, {self.column}:{column_end}{column_step}]"
 
 
 SWAPS: Final = ("", "x", "y", "xy")

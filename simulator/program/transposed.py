@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 from tilewright.simulator.program.code_parts import all_instructions
 from tilewright.simulator.program.instruction import Instruction
 from tilewright.simulator.program.program import Program
-from tilewright.simulator.program.routes import Area, EdgeInput, EdgeOutput, Route
+from tilewright.simulator.program.routes import EdgeInput, EdgeOutput, Route
 
 _PORTS: Final = {"N": "W", "W": "N", "S": "E", "E": "S", "R": "R"}
 Port = TypeVar("Port", EdgeInput, EdgeOutput)
@@ -42,10 +42,9 @@ def _changes_routes(instruction: Instruction) -> bool:
 def _route(route: Route) -> Route:
     if route.switch is not None or route.swap or len(route.rx) > 1:
         raise ValueError(f"the route of {route.color} at {route.area} takes from several ports")
-    area = route.area
     return replace(
         route,
-        area=Area(area.column, area.row, area.width, area.height),
+        area=route.area.transposed,
         rx=tuple(_PORTS[port] for port in route.rx),
         tx=tuple(_PORTS[port] for port in route.tx),
     )

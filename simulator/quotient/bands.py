@@ -46,8 +46,7 @@ def _joined_rows(program: Program) -> Bools:
     """Return (rows - 1,) whether a route joins each row to the next one."""
     joined = np.zeros(program.height - 1, dtype=bool)
     for area, ports in _crossings(program):
-        first, end = area.row, area.row + area.height
-        _join(joined, first, end, before="N" in ports, behind="S" in ports)
+        _join(joined, area.rows, before="N" in ports, behind="S" in ports)
     return joined
 
 
@@ -55,8 +54,7 @@ def _joined_columns(program: Program) -> Bools:
     """Return (columns - 1,) whether a route joins each column to the next one."""
     joined = np.zeros(program.width - 1, dtype=bool)
     for area, ports in _crossings(program):
-        first, end = area.column, area.column + area.width
-        _join(joined, first, end, before="W" in ports, behind="E" in ports)
+        _join(joined, area.columns, before="W" in ports, behind="E" in ports)
     return joined
 
 
@@ -64,12 +62,13 @@ def _crossings(program: Program) -> Iterator[tuple[Area, frozenset[str]]]:
     yield from ((route.area, frozenset(route_ports(route))) for route in program.routes)
 
 
-def _join(joined: Bools, first: int, end: int, *, before: bool, behind: bool) -> None:
-    """Join the lines from `first` to `end` to those before them, and to those behind them."""
+def _join(joined: Bools, lines: range, *, before: bool, behind: bool) -> None:
+    """Join lines to those before them, and to those behind them; changes `joined`."""
+    numbers = np.array(lines)
     if before:
-        joined[max(0, first - 1) : end - 1] = True
+        joined[numbers[numbers > 0] - 1] = True
     if behind:
-        joined[first:end] = True
+        joined[numbers[numbers < joined.size]] = True
 
 
 def _has_ports(program: Program, sides: str) -> tuple[bool, bool]:

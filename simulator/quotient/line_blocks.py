@@ -144,12 +144,12 @@ def _line_digests(program: Program) -> tuple[Digests, Digests]:
     for route in program.routes:
         area, rest = route.area, (route.color, route.rx, route.tx, route.switch, route.filter)
         what = (*rest, route.teardown, route.swap)
-        row_marks.add(area.row, area.height, ("route", area.column, area.width, *what))
-        column_marks.add(area.column, area.width, ("route", area.row, area.height, *what))
+        row_marks.add(area.rows, ("route", area.columns, *what))
+        column_marks.add(area.columns, ("route", area.rows, *what))
     ports: tuple[EdgeInput | EdgeOutput, ...] = (*program.edge_inputs, *program.edge_outputs)
     for port in ports:
         marks = column_marks if port.side in "NS" else row_marks
-        marks.add(port.first, port.positions, _port_text(port))
+        marks.add(range(port.first, port.first + port.positions), _port_text(port))
     return rows + row_marks.sums(), columns + column_marks.sums()
 
 
@@ -164,24 +164,21 @@ class _Marks:
     """Digests of each line of a grid: sums of the digests of the routes and ports on it."""
 
     def __init__(self, lines: int) -> None:
-        self.first: list[int] = []
-        self.end: list[int] = []
+        self.places: list[range] = []
         self.texts: list[bytes] = []
         self.lines = lines
 
-    def add(self, first: int, count: int, what: tuple[object, ...]) -> None:
-        """Note a route or port with the properties `what` on `count` lines from `first` on."""
-        self.first.append(first)
-        self.end.append(first + count)
+    def add(self, places: range, what: tuple[object, ...]) -> None:
+        """Note a route or port with the properties `what` on some lines."""
+        self.places.append(places)
         self.texts.append(repr(what).encode())
 
     def sums(self) -> Digests:
         """Return (lines, 2): sums, modulo 2^64, of the digests of the properties of each line."""
-        steps = np.zeros((self.lines + 1, 2), dtype=np.uint64)
-        digests = text_digests(self.texts)
-        np.add.at(steps, self.first, digests)
-        np.subtract.at(steps, self.end, digests)
-        return np.cumsum(steps[:-1], axis=0, dtype=np.uint64)
+        sums = np.zeros((self.lines, 2), dtype=np.uint64)
+        for places, digest in zip(self.places, text_digests(self.texts), strict=True):
+            sums[places.start : places.stop : places.step] += digest
+        return sums
 
 
 def text_digests(texts: Iterable[bytes]) -> Digests:

@@ -95,7 +95,7 @@ def passing_streams(program: Program, first: int) -> PassingStreams:
     Raises NotCovered if anything else crosses from one of these columns to the next one.
     """
     _check_ends(program)
-    routes = [r for r in program.routes if r.area.column + r.area.width > first]
+    routes = [r for r in program.routes if r.area.ends[1] > first]
     colors = _passing_colors(program, routes, first)
     rest = tuple(r for r in routes if r.color not in colors)
     alone = _alone(program, rest)
@@ -129,9 +129,7 @@ def _alone(program: Program, rest: Iterable[Route]) -> Ints:
     alone = np.ones(program.placement.shape, dtype=np.int64)
     for route in rest:
         if "R" in route_ports(route):
-            area = route.area
-            rows = slice(area.row, area.row + area.height)
-            alone[rows, area.column : area.column + area.width] = 0
+            alone[route.area.places] = 0
     return alone
 
 
@@ -143,10 +141,8 @@ def _stream(program: Program, routes: list[Route], first: int, alone: Ints) -> P
     height, width = program.placement.shape
     filters = np.full((height, width, 3), -1, dtype=np.int64)
     for route in routes:
-        area = route.area
-        columns = slice(max(first, area.column), area.column + area.width)
-        places = slice(area.row, area.row + area.height), columns
-        filters[places] = _filter(route)
+        filters[route.area.places] = _filter(route)
+    filters[:, :first] = -1
     rows = np.flatnonzero((filters[:, first:, LIMIT] >= 0).any(axis=1))
     if (filters[rows, first:, LIMIT] < 0).any():
         raise NotCovered("a stream ends before the last column")
@@ -163,7 +159,8 @@ def _passes(route: Route, first: int, width: int) -> bool:
 
     width: of the grid, whose last column sends nothing to the east.
     """
-    begin, end = max(first, route.area.column), route.area.column + route.area.width
+    columns = route.area.columns
+    begin, end = next(column for column in columns if column >= first), columns[-1] + 1
     plain = route.rx == ("W",) and set(route.tx) <= {"E", "R"}
     plain &= route.switch is None and not route.teardown
     return plain and ("E" in route.tx) == (begin < width - 1) == (end < width)

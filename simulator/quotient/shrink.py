@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache, partial
+from itertools import product
 from typing import TypeVar
 
 import numpy as np
 
+from tilewright.simulator.program.areas import progressions
 from tilewright.simulator.program.program import Program
 from tilewright.simulator.program.routes import Area, EdgeInput, EdgeOutput, Route
 from tilewright.simulator.quotient.line_blocks import (
@@ -84,22 +87,23 @@ def shrink(program: Program, cut: GridCut) -> Program:
 
 
 def _routes(routes: tuple[Route, ...], cut: GridCut) -> Iterator[Route]:
-    bounds = np.array(
-        [
-            (r.area.row, r.area.row + r.area.height, r.area.column, r.area.column + r.area.width)
-            for r in routes
-        ],
-        dtype=np.int64,
-    ).reshape(-1, 4)
-    ends = np.empty_like(bounds)
-    ends[:, :2] = np.searchsorted(cut.rows.numbers, bounds[:, :2])
-    ends[:, 2:] = np.searchsorted(cut.columns.numbers, bounds[:, 2:])
-    inside = np.flatnonzero((ends[:, 0] < ends[:, 1]) & (ends[:, 2] < ends[:, 3]))
-    for number, (top, bottom, west, east) in zip(
-        inside.tolist(), ends[inside].tolist(), strict=True
-    ):
-        area, route = Area(top, west, bottom - top, east - west), routes[number]
-        yield route if route.area == area else replace(route, area=area)
+    rows_of, columns_of = (cache(partial(_kept, axis.numbers)) for axis in cut.axes)
+    for route in routes:
+        for rows, columns in product(rows_of(route.area.rows), columns_of(route.area.columns)):
+            area = Area.of(rows, columns)
+            yield route if route.area == area else replace(route, area=area)
+
+
+def _kept(numbers: Ints, lines: range) -> tuple[range, ...]:
+    """Return which lines of a small grid were some lines of the large one.
+
+    numbers: of the lines of the small grid in the large one.
+    """
+    first, end = np.searchsorted(numbers, (lines.start, lines[-1] + 1)).tolist()
+    if lines.step == 1:
+        return (range(first, end),) if end > first else ()
+    kept = (numbers[first:end] - lines.start) % lines.step == 0
+    return tuple(progressions((first + np.flatnonzero(kept)).tolist()))
 
 
 def _ports(ports: tuple[Port, ...], cut: GridCut) -> Iterator[Port]:

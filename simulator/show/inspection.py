@@ -124,10 +124,7 @@ def _link_colors(program: Program) -> npt.NDArray[np.int64]:
     links = np.zeros((program.height, program.width, 5), dtype=np.int64)
     color_bits = {color.name: 1 << color.id for color in program.colors}
     for route in program.routes:
-        area = route.area
-        rows = slice(area.row, area.row + area.height)
-        columns = slice(area.column, area.column + area.width)
-        links[rows, columns] |= color_bits[route.color] * _tx_ports(route)
+        links[route.area.places] |= color_bits[route.color] * _tx_ports(route)
     for number, code in enumerate(program.codes):
         for change in route_changes(code):
             links[program.placement == number] |= color_bits[change.color] * _tx_ports(

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.arch.errors import Where
+from tilewright.simulator.check.route_check import is_inside
 from tilewright.simulator.check.validate import check_program
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.program.program import (
@@ -141,7 +142,7 @@ def _place(reader: Reader, line: Line, declarations: _Declarations) -> None:
     column = line.column
     area = parse_area(line)
     rows, columns = declarations.placement.shape
-    if area.row + area.height > rows or area.column + area.width > columns:
+    if not is_inside(area, (rows, columns)):
         raise line.fail("the area leaves the grid", column, value=str(area))
     _fill(line, column, declarations.placement, area, number)
     _next(reader, line)
@@ -154,8 +155,7 @@ def _fill(
 
     The error is a ProgramError with the column.
     """
-    rows = slice(area.row, area.row + area.height)
-    cells = placement[rows, area.column : area.column + area.width]
+    cells = placement[area.places]
     if (cells >= 0).any():
         raise line.fail(
             "an element of the area has a code already",

@@ -20,18 +20,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from tilewright.simulator.descriptors.table import descriptor_kind
 from tilewright.simulator.instructions.kind import Body
 from tilewright.simulator.instructions.register_load import load_text
 from tilewright.simulator.instructions.table import kind_of
+from tilewright.simulator.program.areas import equal_areas
 from tilewright.simulator.program.program import (
     ElementCode,
     Program,
     Task,
 )
-from tilewright.simulator.program.routes import Area
 from tilewright.simulator.text.route_text import edge_text, route_text
 from tilewright.simulator.text.tokens import print_name, print_settings
 
@@ -42,34 +40,13 @@ def print_program(program: Program) -> str:
     lines += [f"color {print_name(color.name)} {color.id}" for color in program.colors]
     for code in program.codes:
         lines += _code(code)
-    for name, area in placement_areas(program):
-        lines.append(f"place {print_name(name)} {area}")
+    for area, number in equal_areas(program.placement):
+        lines.append(f"place {print_name(program.codes[number].name)} {area}")
     for route in program.routes:
         lines.append(f"route {print_name(route.color)} {route.area} {route_text(route)}")
     lines += map(edge_text, program.edge_inputs)
     lines += map(edge_text, program.edge_outputs)
     return "\n".join(lines) + "\n"
-
-
-def placement_areas(program: Program) -> list[tuple[str, Area]]:
-    """Return disjoint rectangles that cover the grid, each with the name of its elements' code.
-
-    They come in reading order of their upper left corners.
-    """
-    uncovered = program.placement.copy()
-    areas = []
-    for row in range(program.height):
-        for column in range(program.width):
-            code = int(uncovered[row, column])
-            if code < 0:
-                continue
-            line = uncovered[row, column:] == code
-            width = line.size if line.all() else int(np.argmin(line))
-            below = (uncovered[row:, column : column + width] == code).all(axis=1)
-            height = below.size if below.all() else int(np.argmin(below))
-            uncovered[row : row + height, column : column + width] = -1
-            areas.append((program.codes[code].name, Area(row, column, height, width)))
-    return areas
 
 
 def print_body(body: Body, depth: int = 0) -> Iterator[str]:

@@ -22,23 +22,30 @@ from tilewright.simulator.text.tokens import Line, Properties, flag, print_name
 def parse_area(line: Line) -> Area:
     """Return the area that stands next on a line, `[row:row, column:column]`, the ends excluded.
 
-    [0:2, 1:4] has two rows and three columns. Raises ProgramError with the column.
+    [0:2, 1:4] has two rows and three columns; [0:2, 1:6:2] columns 1, 3 and 5. Raises ProgramError
+    with the column.
     """
-    column = line.column
     line.expect("[")
-    rows = line.span()
+    rows = _parse_lines(line)
     line.expect(",")
-    columns = line.span()
+    columns = _parse_lines(line)
     line.expect("]")
-    height, width = rows[1] - rows[0], columns[1] - columns[0]
-    if min(*rows, *columns) < 0 or height < 1 or width < 1:
+    return Area.of(rows, columns)
+
+
+def _parse_lines(line: Line) -> range:
+    """Return the rows or columns that stand next, `first:end` or `first:end:step`."""
+    column = line.column
+    first, end = line.span()
+    step = line.integer() if line.has(":") else 1
+    if first < 0 or end <= first or step < 1:
         raise line.fail(
-            "an area starts at 0 or above and ends behind its start",
+            "an area starts at 0 or above, ends behind its start, and has steps of 1 or more",
             column,
-            value=(rows, columns),
-            instead="as in [0:1, 0:4]",
+            value=f"{first}:{end}" if step == 1 else f"{first}:{end}:{step}",
+            instead="as in [0:1, 0:4], or [0:1, 0:4:2] for columns 0 and 2",
         )
-    return Area(rows[0], columns[0], height, width)
+    return range(first, end, step)
 
 
 def _parse_ports(line: Line) -> tuple[str, ...]:

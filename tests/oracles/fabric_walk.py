@@ -30,8 +30,8 @@ def way_of(program: Program, color: str, place: Place, port: str) -> Way:
         (row, column): route
         for route in program.routes
         if route.color == program_color(program, color)
-        for row in range(route.area.row, route.area.row + route.area.height)
-        for column in range(route.area.column, route.area.column + route.area.width)
+        for row in route.area.rows
+        for column in route.area.columns
     }
     way, waiting = Way(), [(place, port)]
     while waiting:

@@ -74,8 +74,8 @@ class Untimed:
         self.routes = {
             (route.color, row, column): route
             for route in program.routes
-            for row in range(route.area.row, route.area.row + route.area.height)
-            for column in range(route.area.column, route.area.column + route.area.width)
+            for row in route.area.rows
+            for column in route.area.columns
         }
         self.cells = {
             (row, column): self._cell(program.codes[int(number)])

@@ -166,11 +166,7 @@ class RouterMap:
         shape = self.program.placement.shape
         rx, tx, swap = (np.zeros(shape, dtype=np.uint8) for _ in range(3))
         for route in routes:
-            area = route.area
-            there = (
-                slice(area.row, area.row + area.height),
-                slice(area.column, area.column + area.width),
-            )
+            there = route.area.places
             if tx[there].any():
                 self._refuse_second(route, tx)
             rx[there], tx[there] = all_directions(route)
@@ -230,7 +226,6 @@ class RouterMap:
 
     def _area(self, route: Route) -> Ids:
         """Return the elements of a route, row by row."""
-        area = route.area
-        rows = np.arange(area.row, area.row + area.height, dtype=np.int64)
-        columns = np.arange(area.column, area.column + area.width, dtype=np.int64)
+        rows = np.array(route.area.rows, dtype=np.int64)
+        columns = np.array(route.area.columns, dtype=np.int64)
         return np.asarray((rows[:, None] * self.program.width + columns).ravel())

@@ -131,7 +131,7 @@ def most_buffers(program: Program, changed: Collection[str]) -> int:
     ports = sum(p.positions for p in program.edge_inputs)
     ports += sum(p.positions for p in program.edge_outputs)
     return ports + sum(
-        route.area.height * route.area.width * (5 if route.color in changed else _buffers(route))
+        route.area.size * (5 if route.color in changed else _buffers(route))
         for route in program.routes
     )
 

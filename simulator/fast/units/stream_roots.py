@@ -58,8 +58,7 @@ def _color_streams(
     for route in routes:
         if route.switch or route.teardown or route.swap or len(route.rx) != 1:
             raise NotCovered("a route that changes, or takes words from several sides")
-        area = route.area
-        place = np.s_[area.row : area.row + area.height, area.column : area.column + area.width]
+        place = route.area.places
         side[place] = PORTS.index(route.rx[0])
         ramp[place] = "R" in route.tx
         links[place] = len(set(route.tx) - {"R"})

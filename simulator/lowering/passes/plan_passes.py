@@ -161,7 +161,7 @@ def _kernel(plan: Plan) -> Iterator[str]:
 def _routes(program: Program) -> Iterator[str]:
     for color in program.colors:
         routes = [route for route in program.routes if route.color == color.name]
-        elements = sum(route.area.height * route.area.width for route in routes)
+        elements = sum(route.area.size for route in routes)
         ways = sorted({f"{'/'.join(r.rx)} to {'+'.join(r.tx)}" for r in routes})
         filtered = ", filtered" if any(route.filter for route in routes) else ""
         yield f"{color.id} {color.name}: {elements} routers, {'; '.join(ways)}{filtered}"

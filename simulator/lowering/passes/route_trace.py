@@ -51,9 +51,7 @@ def _directions(program: Program, color: str) -> tuple[Bools, Bools]:
     sends = takes.copy()
     for route in program.routes:
         if route.color == color:
-            area = route.area
-            rows = slice(area.row, area.row + area.height)
-            columns = slice(area.column, area.column + area.width)
+            rows, columns = route.area.places
             for position in route.directions():
                 for directions, ports in ((takes, position.rx), (sends, position.tx)):
                     for port in ports or ():

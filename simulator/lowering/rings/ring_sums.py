@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
 
 from tilewright.mapper.grid.partial_sums import PartialSums
 from tilewright.mapper.grid.rings.ring_links import ring_links
@@ -50,34 +49,38 @@ def route_ring(builder: ProgramBuilder, read: SpaceTime, sums: PartialSums) -> N
         builder.color(color)
     for direction in (UP, DOWN):
         builder.color(gather_color(direction))
-    rows, columns = range(0, read.rows, ring.way.rows), range(0, read.columns, ring.way.columns)
-    for row, column in product(rows, columns):
-        way = [(row + place[0], column + place[1]) for place in ring.way.way()]
-        _route_links(builder, way)
-        _route_all(builder, way, ring, UP)
-        _route_all(builder, way[::-1], ring, DOWN)
+    way = [
+        Area.of(range(row, read.rows, ring.way.rows), range(column, read.columns, ring.way.columns))
+        for row, column in ring.way.way()
+    ]
+    _route_links(builder, way)
+    _route_all(builder, way, ring, UP)
+    _route_all(builder, way[::-1], ring, DOWN)
 
 
-def _sides(way: Sequence[tuple[int, int]], place: int) -> tuple[str, str]:
+def _sides(way: Sequence[Area], place: int) -> tuple[str, str]:
     """Return the side by which a word leaves a place of a way, and by which the next takes it."""
-    (row, column), (next_row, next_column) = way[place], way[place + 1]
-    return _SIDES[next_row - row, next_column - column]
+    here, there = way[place], way[place + 1]
+    return _SIDES[there.row - here.row, there.column - here.column]
 
 
-def _route_links(builder: ProgramBuilder, way: Sequence[tuple[int, int]]) -> None:
-    """Route each link of the ring, over one element or none between its ends."""
+def _route_links(builder: ProgramBuilder, way: Sequence[Area]) -> None:
+    """Route each link of the ring, over one element or none between its ends.
+
+    way: the elements at each place of the ring, those of all groups.
+    """
     for link in ring_links(len(way)):
         color, step = ring_color(link.direction, link.parity), 1 if link.direction == UP else -1
         passed = [way[place] for place in range(link.source, link.target + step, step)]
         came = "R"
-        for number, (row, column) in enumerate(passed):
+        for number, area in enumerate(passed):
             goes, next_side = _sides(passed, number) if number < len(passed) - 1 else ("R", "")
-            builder.route(color, Area(row, column), rx=came, tx=goes)
+            builder.route(color, area, rx=came, tx=goes)
             came = next_side
 
 
 def _route_all(
-    builder: ProgramBuilder, way: Sequence[tuple[int, int]], ring: RingReduction, direction: str
+    builder: ProgramBuilder, way: Sequence[Area], ring: RingReduction, direction: str
 ) -> None:
     """Route chunks along a way: each router lets the own one pass first, then those of others.
 
@@ -85,17 +88,17 @@ def _route_all(
     a filter keeps it out.
     """
     color, came = gather_color(direction), ""
-    for passed, (row, column) in enumerate(way):
-        place, words = Area(row, column), passed * ring.chunk_words
+    for passed, area in enumerate(way):
+        words = passed * ring.chunk_words
         goes, next_side = _sides(way, passed) if passed < len(way) - 1 else ("", "")
         if not passed:
-            builder.route(color, place, rx="R", tx=goes)
+            builder.route(color, area, rx="R", tx=goes)
         elif not goes:
-            builder.route(color, place, rx=came, tx="R")
+            builder.route(color, area, rx=came, tx="R")
         else:
             own_first = Switch((Position(rx=("R",)), Position(rx=(came,))), current=1)
             others = CounterFilter(words + ring.chunk_words, words, words)
-            builder.route(color, place, rx=came, tx=f"{goes}R", switch=own_first, filter=others)
+            builder.route(color, area, rx=came, tx=f"{goes}R", switch=own_first, filter=others)
         came = next_side
 
 

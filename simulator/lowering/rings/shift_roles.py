@@ -15,6 +15,7 @@ from tilewright.mapper.grid.rings.ring_links import RingLink, ring_links
 from tilewright.mapper.grid.space_time import HeldTensor, SpaceTime
 from tilewright.simulator.build.program_builder import ProgramBuilder
 from tilewright.simulator.lowering.sum_roles import Numbers, Role, ShiftColors
+from tilewright.simulator.program.areas import progressions
 from tilewright.simulator.program.routes import Area
 
 
@@ -72,13 +73,17 @@ def route_shifts(builder: ProgramBuilder, read: SpaceTime) -> None:
         links = ring_links(ring_size(read, tensor))
         for color in sorted({shift_color(tensor.name, link) for link in links}):
             builder.color(color)
+        places: dict[tuple[str, str, str], list[int]] = {}
         for link in links:
-            color = shift_color(tensor.name, link)
             for position, rx, tx in _turns(link, tensor.shift == "X"):
+                key = shift_color(tensor.name, link), rx, tx
+                places.setdefault(key, []).append(position)
+        for (color, rx, tx), positions in places.items():
+            for along in progressions(sorted(positions)):
                 area = (
-                    Area(0, position, read.rows, 1)
+                    Area.of(range(read.rows), along)
                     if tensor.shift == "X"
-                    else Area(position, 0, 1, read.columns)
+                    else Area.of(along, range(read.columns))
                 )
                 builder.route(color, area, rx=rx, tx=tx)
 

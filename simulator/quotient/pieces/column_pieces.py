@@ -37,13 +37,11 @@ def column_pieces(program: Program) -> tuple[range, ...]:
     joined = np.zeros((program.height, program.width), dtype=bool)
     goes_west = np.zeros(program.width - 1, dtype=bool)
     for route in program.routes:
-        area, ports = route.area, set(route_ports(route))
-        rows = slice(area.row, area.row + area.height)
-        columns = slice(area.column, area.column + area.width)
+        (rows, columns), ports = route.area.places, set(route_ports(route))
         if "N" in ports:
             joined[rows, columns] = True
         if "S" in ports:
-            joined[rows.start + 1 : rows.stop + 1, columns] = True
+            joined[rows.start + 1 : rows.stop + 1 : rows.step, columns] = True
         _mark_west(goes_west, route)
     joined[0] = False
     differs = (joined[:, 1:] != joined[:, :-1]).any(axis=0)
@@ -53,12 +51,12 @@ def column_pieces(program: Program) -> tuple[range, ...]:
 
 def _mark_west(goes_west: npt.NDArray[np.bool_], route: Route) -> None:
     """Mark the columns from whose eastern neighbour words of a route come; changes `goes_west`."""
-    first, end = route.area.column, route.area.column + route.area.width
+    columns = np.array(route.area.columns)
     positions = route.directions()
     if any("E" in (position.rx or ()) for position in positions):
-        goes_west[first:end] = True
+        goes_west[columns[columns < goes_west.size]] = True
     if any("W" in (position.tx or ()) for position in positions):
-        goes_west[max(0, first - 1) : end - 1] = True
+        goes_west[columns[columns > 0] - 1] = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +104,9 @@ class ColumnPiece:
         outside = {port.color for port in self.program.edge_outputs if port.side == "E"}
         for route in self.program.routes:
             area = route.area
-            last = area.column + area.width == self.program.width
+            last = area.ends[1] == self.program.width
             if last and "E" in route.tx and route.color not in outside:
-                for row in range(area.row, area.row + area.height):
+                for row in area.rows:
                     yield row, (route.color, int(self.rows[row]))
 
 

@@ -32,8 +32,8 @@ def covered(routes: tuple) -> set:
     return {
         (r.color, r.rx, r.tx, row, column)
         for r in routes
-        for row in range(r.area.row, r.area.row + r.area.height)
-        for column in range(r.area.column, r.area.column + r.area.width)
+        for row in r.area.rows
+        for column in r.area.columns
     }
 
 

@@ -28,6 +28,7 @@ from tilewright.simulator.text.tokens import Line
 SWITCH = Switch((Position(rx=("E",)), Position(tx=("R", "W"))), 1, ring=True, pop="always_pop")
 ROUTES = [
     Route("x", Area(0, 1, 2, 3), ("W",), ("E", "R")),
+    Route("x", Area(0, 1, 2, 3, 4, 2), ("W",), ("E", "R")),
     Route("x", Area(0, 0), ("W",), ("R",), SWITCH),
     Route("x", Area(0, 0), ("W",), ("R",), filter=RangeFilter(3, 9), teardown=True),
     Route("x", Area(0, 0), ("W",), ("R",), filter=CounterFilter(4, 1, 2, count_control=True)),
@@ -53,7 +54,7 @@ def test_edge_ports_read_back() -> None:
     assert parse_edge_output(line) == output
 
 
-@pytest.mark.parametrize("text", ["[1:1, 0:4]", "[0:1, 4:2]", "[-1:1, 0:1]"])
+@pytest.mark.parametrize("text", ["[1:1, 0:4]", "[0:1, 4:2]", "[-1:1, 0:1]", "[0:4:0, 0:1]"])
 def test_an_empty_area_is_refused(text: str) -> None:
     with pytest.raises(ProgramError, match="an area starts at 0 or above"):
         parse_area(Line("file", 1, text))
