@@ -29,7 +29,7 @@ def completions_above(lattice: Lattice, slot: Slot, completions: Any) -> Any:
             total[upper_states] += completions.reshape(lattice.shape)[lower_states]
         return total.reshape(-1)
     if not isinstance(slot, TemporalLoops):
-        return completions.copy()
+        return completions
     groups = [(v,) for v in slot.variables] if slot.single else [slot.variables]
     sums = [_summed_below(lattice, group, completions) for group in groups]
     return sum(sums) - (len(sums) - 1) * completions  # no loop at all is in each sum

@@ -236,10 +236,9 @@ class Points:
         tables = [counts]
         for index in range(len(self.slots) - 1, -1, -1):
             counts = completions_above(lattice, self.slots[index], counts)
-            for state, tile in enumerate(lattice.tiles.tolist() if self.pins[index] else ()):
-                if not self.admits(index, tile):
-                    counts[state] = 0
-            tables.append(counts)
+            admitted = self.admitted(index)
+            tables.append(counts if admitted is None else np.where(admitted, counts, 0))
+            counts = tables[-1]
         return tables
 
     def completions(self, index: int, state: Any) -> int:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from tilewright.arch.spec.architecture import Arch
 from tilewright.mapper.evaluation.verified_answer import verified_answer
@@ -14,9 +14,7 @@ from tilewright.mapper.fronts.front import Front
 from tilewright.mapper.mapping.scored_mapping import ScoredMapping
 from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.searches.budget import OutOfBudget, advising_on_memory
-from tilewright.mapper.searches.exact.label_metrics import Goal
 from tilewright.mapper.searches.limits.interrupted import (
-    OBJECTIVES,
     answer_in_time,
     einsums_of,
     first_at_once,
@@ -100,7 +98,7 @@ def answer(request: Request, explain: bool = True) -> SearchResult:
     handle a feature.
     """
     chosen = einsums_of(request)
-    if request.options.objective not in OBJECTIVES or request.options.front:
+    if request.metric is None or request.options.front:
         from tilewright.mapper.fronts.front_search import check_metrics
 
         check_metrics(request, chosen)
@@ -171,7 +169,7 @@ def _first_mapping(request: Request) -> SearchResult | None:
     known, began = request.known, time.monotonic()
     if known.solver is None:
         first_at_once(request)
-    wanted = request.options.objective in OBJECTIVES and not request.options.front
+    wanted = request.metric is not None and not request.options.front
     report = request.reporter("first mapping, unfused" if wanted else "first mapping")
     if known.result is not None and wanted:
         report(known.result.certificate.value, 0.0)
@@ -221,7 +219,7 @@ def _best_alone(request: Request, first: SearchResult | None) -> SearchResult | 
 
 def _at_least_computing(error: NoMappingInBudget, request: Request) -> NoMappingInBudget:
     """Return the error with a lower bound above 0: the cost of computing alone, if it had none."""
-    if error.lower_bound > 0 or request.options.objective not in OBJECTIVES:
+    if error.lower_bound > 0 or request.metric is None:
         return error
     return type(error)(least_computing(request), error.restrictions, error.end)
 
@@ -271,15 +269,8 @@ def _noted(request: Request, einsums: tuple[Einsum, ...], note: str, explain: bo
 
         if not explain:
             raise
-        raise no_mapping_alone(request) or _unknown(error, note) from None
-
-
-def _unknown(error: NoFeasibleMapping, note: str) -> UnsupportedFeature:
-    """Return the error for: nothing fits without fusion, and fused mappings were not searched.
-
-    `note` says why they were not.
-    """
-    return UnsupportedFeature(f"{note}\nWithout it, {error.what}", instead=error.instead)
+        unknown = UnsupportedFeature(f"{note}\nWithout it, {error.what}", instead=error.instead)
+        raise no_mapping_alone(request) or unknown from None
 
 
 def _without_fusion(
@@ -311,8 +302,7 @@ def _fused_or_uneven(request: Request) -> SearchResult:
     from tilewright.mapper.fusion.fused_search import NoMappingInBudget, solve_fused
     from tilewright.mapper.searches.fused_uneven import with_uneven_alone
 
-    objective = next(name for name in OBJECTIVES if name == request.options.objective)
-    solver, goal = EinsumSolver(request.with_budget_share(UNEVEN_SHARE)), Goal(objective)
+    solver, goal = EinsumSolver(request.with_budget_share(UNEVEN_SHARE)), goal_of(request)
     alone = solve_many(solver, goal)
     even = replace(request, options=replace(request.options, uneven=()))
     try:
@@ -325,7 +315,7 @@ def _fused_or_uneven(request: Request) -> SearchResult:
     except (UnsupportedFeature, InfeasibleMapping) as error:
         return replace(alone, notes=(f"searched without fusion: {error}",))
     better = better_of(fused, alone)
-    if objective == "edp":  # no sum
+    if goal.objective == "edp":  # no sum
         return better
     return with_uneven_alone(request, fused, better, solver.solve_all(goal))
 
@@ -335,13 +325,12 @@ def _apart(request: Request, einsums: tuple[Einsum, ...], explain: bool = True) 
 
     `explain`: as in `_fused`.
     """
-    objective = next((name for name in OBJECTIVES if name == request.options.objective), None)
-    if objective is None:
+    if request.metric is None:
         from tilewright.mapper.fronts.front_search import least_of_einsums
 
         return _with_front(request, least_of_einsums(request, einsums), einsums)
     first = request.with_budget_share(FRONT_SHARE) if request.options.front else request
-    solver, goal = EinsumSolver(first, explain), Goal(objective)
+    solver, goal = EinsumSolver(first, explain), goal_of(request)
     result = solve_one(solver, einsums[0], goal) if len(einsums) == 1 else solve_many(solver, goal)
     return _with_front(request, result, einsums)
 
@@ -349,11 +338,9 @@ def _apart(request: Request, einsums: tuple[Einsum, ...], explain: bool = True) 
 def _bounded_by(unproven: NoMappingInBudget, result: SearchResult) -> SearchResult:
     """Return an unfused mapping with the lower bound of a fused search that found none in time."""
     value, lower = result.certificate.value, unproven.lower_bound
-    optimal = value <= lower * (1 + TOLERANCE)
-    kind: Literal["optimal", "bounded"] = "optimal" if optimal else "bounded"
     proof = replace(
         result.certificate,
-        kind=kind,
+        kind="optimal" if value <= lower * (1 + TOLERANCE) else "bounded",
         lower_bound=min(lower, value),
         restrictions=unproven.restrictions,
     )
@@ -400,10 +387,13 @@ def better_of(fused: SearchResult, alone: SearchResult) -> SearchResult:
     best = min((fused, alone), key=lambda result: result.certificate.value)
     lower = min(fused.certificate.lower_bound, alone.certificate.lower_bound)
     proven = fused.certificate.kind == "optimal" and alone.certificate.kind == "optimal"
-    kind: Literal["optimal", "bounded"] = "optimal" if proven else "bounded"
-    restrictions = restrictions_of_both(
-        fused.certificate.restrictions, alone.certificate.restrictions
+    certificate = replace(
+        best.certificate,
+        kind="optimal" if proven else "bounded",
+        lower_bound=lower,
+        restrictions=restrictions_of_both(
+            fused.certificate.restrictions, alone.certificate.restrictions
+        ),
     )
-    certificate = replace(best.certificate, kind=kind, lower_bound=lower, restrictions=restrictions)
     statistics = fused.statistics.plus(alone.statistics)
     return replace(best, certificate=certificate, statistics=statistics)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from tilewright.arch.components.components import Memory
 from tilewright.mapper.fronts.front import Front
@@ -94,9 +93,12 @@ def with_uneven_alone(
     optimal = value <= lower * (1 + TOLERANCE)
     if best is better and not optimal and proof.kind == "optimal":
         return replace(better, notes=(*better.notes, _no_gain_note(lower)))
-    kind: Literal["optimal", "bounded"] = "optimal" if optimal else "bounded"
     certificate = SearchCertificate(
-        kind, proof.objective, value, lower, with_standalone_imperfect(proof.restrictions)
+        "optimal" if optimal else "bounded",
+        proof.objective,
+        value,
+        lower,
+        with_standalone_imperfect(proof.restrictions),
     )
     return replace(best, certificate=certificate)
 

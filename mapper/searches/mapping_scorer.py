@@ -26,6 +26,20 @@ def figures_agree(first: float, second: float) -> bool:
     return not abs(first - second) > TOLERANCE * max(abs(first), abs(second))
 
 
+def check_figures(searched: EinsumMapping, scored: EinsumMapping) -> None:
+    """Compare the energy (J) and latency (s) of a search's mapping with those of the model.
+
+    Raises InternalError if they differ by more than 1e-9, relative: a defect of the search.
+    """
+    for name in ("energy", "latency"):
+        computed, modelled = getattr(searched, name), getattr(scored, name)
+        if not figures_agree(computed, modelled):
+            raise InternalError(
+                f"the search computed {name} {computed!r}, the model {modelled!r}, for the"
+                f" mapping\n{searched.mapping}"
+            )
+
+
 class MappingScorer:
     """Scores mappings of one mapspace with the analytical model, apart from the search.
 
@@ -75,11 +89,5 @@ class MappingScorer:
             raise InternalError(
                 f"the search's mapping is refused by the model: {error}\n{candidate.mapping}"
             ) from error
-        for name in ("energy", "latency"):
-            searched, scored = getattr(candidate, name), getattr(confirmed, name)
-            if not figures_agree(searched, scored):
-                raise InternalError(
-                    f"the search computed {name} {searched!r}, the model {scored!r}, for the"
-                    f" mapping\n{candidate.mapping}"
-                )
+        check_figures(candidate, confirmed)
         return confirmed

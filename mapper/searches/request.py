@@ -23,6 +23,7 @@ from tilewright.mapper.workload.workload_loading import load_workload
 if TYPE_CHECKING:  # the options of a study are checked without what a search needs
     from tilewright.arch.flattening.flat import FlatArch
     from tilewright.mapper.mapping.mapping import Mapping as LoopNest
+    from tilewright.mapper.searches.exact.label_metrics import Objective
     from tilewright.mapper.searches.restrictions import Restrictions
     from tilewright.mapper.searches.result import (
         MapspaceSearch,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:  # the options of a study are checked without what a search ne
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+OBJECTIVES: tuple[Objective, ...] = ("energy", "latency", "edp")
 ALL = ("all",)
 FRONT_SHARE = 0.5  # of the budget: for the best mapping, where a front is asked for too
 EXPLAINING = 0.2  # seconds that saying why nothing fits may take in any case
@@ -151,6 +153,11 @@ class Request:
     options: SearchSettings
     deadline: float = inf
     known: BestKnown = field(default_factory=BestKnown, compare=False, repr=False, kw_only=True)
+
+    @property
+    def metric(self) -> Objective | None:
+        """The objective if it is energy, latency or edp; None for a formula of these."""
+        return next((name for name in OBJECTIVES if name == self.options.objective), None)
 
     def uneven_variables(self, einsum: Einsum) -> frozenset[str]:
         """Return the rank variables of an Einsum that may have a loop with a smaller last tile.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from math import inf
+from operator import add
 from typing import Any, Literal, Protocol, Self, runtime_checkable
 
 from tilewright.arch.quantities import quantity, some
@@ -99,7 +100,8 @@ class SearchStatistics:
 
     `templates`: mappings without loops that were made. `states`: tile shapes of all Einsums
     solved. `labels`: partial mappings (cost tuples) kept. `evaluations`: mappings scored by the
-    model. `solved`: Einsums searched, not taken over from an equal one. `seconds`: time.
+    model. `solved`: Einsums searched, not taken over from an equal one. `seconds`: time of a
+    search of Einsums; 0 in the result of a method, which does not measure it.
     `compatibilities`: choices of loops shared by Einsums, and joins of them, that were looked at.
     """
 
@@ -113,15 +115,7 @@ class SearchStatistics:
 
     def plus(self, added: SearchStatistics) -> SearchStatistics:
         """Return the sums of the numbers of two searches, as of one; neither is changed."""
-        return SearchStatistics(
-            self.templates + added.templates,
-            self.states + added.states,
-            self.labels + added.labels,
-            self.evaluations + added.evaluations,
-            self.solved + added.solved,
-            self.seconds + added.seconds,
-            self.compatibilities + added.compatibilities,
-        )
+        return SearchStatistics(*map(add, astuple(self), astuple(added)))
 
 
 @dataclass(frozen=True, slots=True)

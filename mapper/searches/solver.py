@@ -197,12 +197,14 @@ class EinsumSolver:
         method = self._method
         if isinstance(method, ReportingSearch):
             method = method.reporting_to(self._request.reporter(f"searching {space.einsum.name}"))
+        began = time.monotonic()
         result = method.find(space, goal, seconds_left)
         if result.best is None and result.proven:
             lowered = search_with_lowered_min_usage(method, space, goal, seconds_left)
             result = result if lowered is None else lowered
         result = with_fallback_mapping(result, space, goal)
-        self.statistics = self.statistics.plus(result.statistics)
+        seconds = time.monotonic() - began
+        self.statistics = self.statistics.plus(replace(result.statistics, seconds=seconds))
         if result.best is not None:
             result = replace(result, best=MappingScorer(space).verified(result.best))
         if key is not None:

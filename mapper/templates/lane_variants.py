@@ -141,11 +141,7 @@ def _groups_above(
     `holders_below`: their numbers. Only one lane is left where one of them is among adjacent
     holders. UnsupportedFeature if the dimension may loop over an uneven variable.
     """
-    adjacent = {
-        i
-        for adjacent_holders in template.adjacent
-        for i in range(adjacent_holders.first, adjacent_holders.last + 1)
-    }
+    adjacent = {i for group in template.adjacent for i in group.members}
     if adjacent & set(holders_below):  # its tile does not shrink: another order stands for the rest
         one_lane = tuple(c for c in loops.choices if prod(c) == 1)
         return [one_lane] if one_lane else []

@@ -71,6 +71,11 @@ class AdjacentHolders:
     last: int
     groups: tuple[tuple[int, ...], ...]
 
+    @property
+    def members(self) -> range:
+        """The numbers of the holders."""
+        return range(self.first, self.last + 1)
+
 
 @dataclass(frozen=True, slots=True)
 class LaneRestriction:

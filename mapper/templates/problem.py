@@ -199,10 +199,8 @@ class Problem:
         means within fanout, loop_bounds, reuse and min_usage. It depends on which tensors are kept
         where (for capacity and refetch rules), not on the order of the holders.
         """
-        key = (
-            template.placement.kept_tensors,
-            len(template.holders),
-        )  # copies may leave holders out
+        # copies may leave holders out
+        key = (template.placement.kept_tensors, len(template.holders))
         if key not in self._spatial_loops:
             self._spatial_loops[key] = self._legal_spatial_loops(template)
         return self._spatial_loops[key]
@@ -233,12 +231,11 @@ class Problem:
         tile size can overfill the memory, so that searches need not look at it.
         """
         if reservations not in self._overflows:
-            sizes = (
+            total = sum(
                 self.einsum.access(slot.tensor).tile_size(self.einsum.bounds)
+                * self.value_bits(slot)
                 for slot in reservations
             )
-            bits = (self.value_bits(slot) for slot in reservations)
-            total = sum(size * value_bits for size, value_bits in zip(sizes, bits, strict=True))
             memory, places = self.holder(reservations[0].component), float(reservations[0].places)
             assert isinstance(memory, Memory)
             self._overflows[reservations] = not self.size_tests.fits(memory, total, places)

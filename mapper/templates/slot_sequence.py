@@ -63,11 +63,7 @@ class _SlotLayout:
         self._dims = remaining_choices(template, problem.spatial_loops(template))
         self._seen_below = lanes_seen_below(problem, template, self._dims)
         self._bans = _temporal_bans(problem, template, self._dims)
-        self._adjacent = {
-            i: adjacent_holders
-            for adjacent_holders in template.adjacent
-            for i in range(adjacent_holders.first, adjacent_holders.last + 1)
-        }
+        self._adjacent = {i: group for group in template.adjacent for i in group.members}
         self._tolls = sorted(
             template.tolls, key=lambda t: (problem.level(t.component), t.tensor)
         )  # still to be crossed
@@ -169,9 +165,7 @@ def _shrinks_below(template: Template, adjacent: AdjacentHolders, index: int, te
 
     Its tile then shrinks below the last of them, and a Toll of the tensor stands there.
     """
-    holding = [
-        i for i in range(adjacent.first, adjacent.last + 1) if template.holders[i].tensor == tensor
-    ]
+    holding = [i for i in adjacent.members if template.holders[i].tensor == tensor]
     return bool(holding) and holding[-1] < index
 
 
@@ -191,8 +185,9 @@ def _adjacent_gap(
     `banned`: variables that may have no loop there.
     """
     allowed = [v for v in problem.einsum.bounds if v not in banned]
-    members = range(adjacent.first, adjacent.last + 1)
-    pinned = any(template.holders[i].backing or _is_pinned(problem, template, i) for i in members)
+    pinned = any(
+        template.holders[i].backing or _is_pinned(problem, template, i) for i in adjacent.members
+    )
     streamed = tuple(problem.einsum.bounds)  # no loop above the first group
     for number, group in enumerate(adjacent.groups):
         later = list(chain.from_iterable(adjacent.groups[number + 1 :]))
@@ -295,15 +290,8 @@ def _useful_above(problem: Problem, template: Template, index: int, variable: st
     """
     if index >= len(template.holders):
         return True
-    adjacent = next(
-        (
-            adjacent_holders
-            for adjacent_holders in template.adjacent
-            if adjacent_holders.first == index
-        ),
-        None,
-    )
-    members = range(index, adjacent.last + 1 if adjacent is not None else index + 1)
+    together = (group.members for group in template.adjacent if group.first == index)
+    members = next(together, range(index, index + 1))
     return any(_stays_above(problem, template, i, variable) for i in members)
 
 

@@ -6,6 +6,7 @@ the tile below each slot.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tilewright.mapper.model.paths.view import Count
@@ -66,6 +67,19 @@ class TollCrossing:
 
     tensor: str
     component: str
+
+
+def reservations_in(slots: Iterable[Slot], memory: str) -> dict[int, Reservation]:
+    """Return the reservations in a memory among the slots of a template, by the slot's number.
+
+    A template is a mapping without its loops; a slot is a place of a template for loops, a fill or
+    a reserved tile.
+    """
+    return {
+        index: slot
+        for index, slot in enumerate(slots)
+        if isinstance(slot, Reservation) and slot.component == memory
+    }
 
 
 Slot = Fill | TemporalLoops | Reservation | TollCrossing | SpatialLoops

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tilewright.mapper.mapspace.points import Points
-from tilewright.mapper.templates.slots import Reservation
+from tilewright.mapper.templates.slots import reservations_in
 
 _Front = dict[tuple[Any, tuple[float, ...]], int]  # state and bits in use -> number of chains
 
@@ -64,11 +64,7 @@ def tight(points: Points) -> dict[str, int]:
     """
     last_slots: dict[str, int] = {}
     for memory in points.memories:
-        reservations = [
-            (i, slot)
-            for i, slot in enumerate(points.slots)
-            if isinstance(slot, Reservation) and slot.component == memory
-        ]
-        if reservations and points.problem.can_overflow(tuple(slot for _, slot in reservations)):
-            last_slots[memory] = reservations[-1][0]
+        reservations = reservations_in(points.slots, memory)
+        if reservations and points.problem.can_overflow(tuple(reservations.values())):
+            last_slots[memory] = max(reservations)
     return last_slots

@@ -8,6 +8,7 @@ from itertools import islice
 
 from tilewright.arch.components.components import Memory
 from tilewright.mapper.mapspace.counting.closed_form import ClosedFormCounts, CountCache
+from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.templates.placement import Placement
 from tilewright.mapper.templates.problem import Problem
@@ -129,10 +130,8 @@ def _one_by_one(space: Mapspace, placements: Sequence[Placement]) -> _CountedPla
 
 def _work(space: Mapspace) -> float:
     """Return the estimated work of counting a mapspace's points: tile shapes times slots."""
-    states = 1.0
-    for bound in space.einsum.bounds.values():
-        states *= sum(1 for d in range(1, bound + 1) if bound % d == 0)
     if not space.templates:
         return 0.0
     lanes = sum(len(loops.choices) for loops in space.problem.spatial_loops(space.templates[0]))
+    states = float(Lattice(space.einsum.bounds).size)
     return states * len(space.templates) * (_SLOTS + lanes)

@@ -9,7 +9,6 @@ best. Over a Network every value is sent alone: lanes cost hops, tiles none.
 
 from __future__ import annotations
 
-import time
 from collections import abc
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -19,7 +18,7 @@ from math import inf, prod
 
 from tilewright.arch.components.components import Memory
 from tilewright.mapper.mapping.mapping import Mapping
-from tilewright.mapper.mapspace.factors import divisors
+from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.budget import UNLIMITED, Budget, OutOfBudget, budget_from
 from tilewright.mapper.searches.copies.copy_tiles import (
@@ -35,10 +34,19 @@ from tilewright.mapper.searches.copies.copy_tiles import (
 from tilewright.mapper.searches.copies.least_copy_costs import least_copy_costs, repeated_variables
 from tilewright.mapper.searches.exact.label_metrics import Goal
 from tilewright.mapper.searches.exact.least_placement_costs import least_value
-from tilewright.mapper.searches.exact.metric_terms import compulsory_latency, leaks_of
+from tilewright.mapper.searches.exact.metric_terms import (
+    backing_holders,
+    leaks_of,
+    seconds_of_first_moves,
+)
 from tilewright.mapper.searches.mapping_scorer import TOLERANCE
-from tilewright.mapper.searches.methods.exhaustive import best_scored, has_at_most_points, is_better
-from tilewright.mapper.searches.result import EinsumMapping, MapspaceResult, SearchStatistics
+from tilewright.mapper.searches.methods.exhaustive import (
+    best_scored,
+    better_of,
+    evaluated,
+    has_at_most_points,
+)
+from tilewright.mapper.searches.result import EinsumMapping, MapspaceResult
 from tilewright.mapper.templates.placement import Placement, Template
 from tilewright.mapper.templates.slot_sequence import slot_sequence
 from tilewright.mapper.templates.spatial_choices import SpatialLoops
@@ -107,7 +115,8 @@ class CopyMappings:
         OutOfBudget at the end of the budget.
         """
         space = self.space
-        if self.repeated and not self._has_tile_shape and self._tile_shape_count > TILES:
+        tiles = Lattice(space.einsum.bounds).size
+        if self.repeated and not self._has_tile_shape and tiles > TILES:
             return None
         if self._has_tile_shape or self.repeated or not self._plain:
             return self._listed_points()
@@ -115,10 +124,6 @@ class CopyMappings:
             return None
         has_networks = space.problem.has_networks
         return self._few_mappings(self._lane_choices if has_networks else self._all_lanes)
-
-    @property
-    def _tile_shape_count(self) -> int:
-        return prod(len(divisors(bound)) for bound in self.space.einsum.bounds.values())
 
     def _listed_points(self) -> list[Mapping] | None:
         """Return all mappings of a small mapspace; None if it is large.
@@ -266,7 +271,7 @@ class CopyMappings:
         )
         count += distinct_count
         if not all_scored:
-            yield BestCopy(_better(best, best_distinct, goal), bound, count)
+            yield BestCopy(better_of(best, best_distinct, goal), bound, count)
             raise OutOfBudget
         value = inf if best_distinct is None else best_distinct.value(goal)
         yield BestCopy(best_distinct, value, count)
@@ -336,8 +341,8 @@ class CopyMappings:
             floor = least_copy_costs(self.space, placements)
             return min(floor[0], energy), min(floor[1], latency)
         templates = [template for template in self._templates if self._admits(template.placement)]
-        seconds = compulsory_latency(self.space, templates) * self.space.einsum.n_instances
-        seconds = min(seconds, latency)
+        moves = seconds_of_first_moves(self.space, list(map(backing_holders, templates)))
+        seconds = min(moves * self.space.einsum.n_instances, latency)
         leaks = leaks_of(self.space.flat, self.space.conventions)
         return energy if self._has_no_array and self._has_least_hops and not leaks else 0.0, seconds
 
@@ -366,24 +371,9 @@ class CopySearch:
         `goal`: what is least; `budget`: seconds, None for no limit. Raises UnsupportedFeature for
         too many mappings with tile_shape.
         """
-        began, limits = time.monotonic(), budget_from(budget, self.memory)
+        limits = budget_from(budget, self.memory)
         best_copy = CopyMappings(space, limits=limits).best(goal)
         best = best_copy.mapping
         proven = not best_copy.ended and (best is not None or best_copy.bound == inf)
         proven |= best is not None and best.value(goal) <= best_copy.bound * (1 + TOLERANCE)
-        templates, seconds = space.templates_made, time.monotonic() - began
-        return MapspaceResult(
-            best,
-            best_copy.bound,
-            proven,
-            SearchStatistics(templates, 0, 0, best_copy.count, 1, seconds),
-        )
-
-
-def _better(
-    first: EinsumMapping | None, second: EinsumMapping | None, goal: Goal
-) -> EinsumMapping | None:
-    """Return the better of two mappings, of which either may be missing; the second if equal."""
-    if first is None or second is None:
-        return first or second
-    return first if is_better(first, second, goal) else second
+        return MapspaceResult(best, best_copy.bound, proven, evaluated(space, best_copy.count))

@@ -37,10 +37,10 @@ class BeamSearch:
         self._goal = goal
         self._templates = _promising_templates(space)
 
-    def find(self, seconds: float) -> BestLabel | None:
+    def find(self, seconds: float, most: int = MAX_COMPARED) -> BestLabel | None:
         """Return the best of the first few mappings found in `seconds`; None if none was found.
 
-        At least one template is looked at, at most six mappings are compared.
+        At least one template is looked at, at most so many (`most`) mappings are compared.
         """
         deadline = time.monotonic() + seconds
         best: BestLabel | None = None
@@ -51,21 +51,9 @@ class BeamSearch:
                 compared += 1
                 if best is None or (label.value, label.second) < (best.value, best.second):
                     best = label
-            if compared >= MAX_COMPARED or time.monotonic() > deadline:
+            if compared >= most or time.monotonic() > deadline:
                 break
         return best
-
-    def find_any(self, seconds: float) -> BestLabel | None:
-        """Return the first mapping found in about `seconds`, or None.
-
-        At least one template is looked at, whatever the time.
-        """
-        deadline = time.monotonic() + seconds
-        for template in self._templates:
-            label = self._first_of(template)
-            if label is not None or time.monotonic() > deadline:
-                return label
-        return None
 
     def _first_of(self, template: Template) -> BestLabel | None:
         compiled = compile_template(self._space, self._goal.price, template, MAX_PROGRAMS)

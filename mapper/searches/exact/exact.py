@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from math import inf
@@ -65,7 +64,7 @@ class ExactSearch:
         first = beam.find(FIRST_SHARE * (budget or 0.0)) if limits.is_limited else None
         result = _dynamic_result(space, goal, limits, first)
         if result.best is None and not result.proven:  # a late answer is better than none
-            fallback = beam.find_any(inf if budget is None else PATIENCE)
+            fallback = beam.find(inf if budget is None else PATIENCE, most=1)
             result = replace(result, best=_mapping_of(space, fallback))
         return result
 
@@ -153,7 +152,6 @@ def _searched(
 
     `first`: a mapping to start from.
     """
-    began = time.monotonic()
     try:
         if among is not None:
             space = space.narrowed(space.search_templates(limits.check, frozenset(among)))
@@ -166,7 +164,6 @@ def _searched(
         states=compiled.engine.lattice.size,
         labels=outcome.labels,
         solved=1,
-        seconds=time.monotonic() - began,
     )
     bound = _of_all_instances(space, goal, outcome.lower_bound)
     best = _mapping_of(space, outcome.best)

@@ -28,13 +28,17 @@ corner's.
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tilewright.arch.compiled import Kernel
 from tilewright.mapper.searches.budget import EndReason, OutOfBudget, WorkLeft
+
+if TYPE_CHECKING:
+    from tilewright.mapper.mapspace.lattice import LatticeAxis
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -137,6 +141,19 @@ _undo_distribute = _kernel("undo_distribute", _F1, _F1, _I2, _F2, _F1, _F1, _F1)
 least_above = _kernel("least_above", _F1, "int64, int64, float64")
 """least_above(value, stride, radix, sign): in place, per state the least (sign 1) or greatest (-1)
 value of itself and the states further along an axis."""
+
+
+def least_along(values: Floats, axes: Iterable[LatticeAxis], sign: float = 1.0) -> Floats:
+    """Return the least (sign 1) or greatest (-1) value of each tile and of all larger ones.
+
+    `values`, shape (states,) or (rows, states); `axes`: of the lattice, along which tiles are
+    larger.
+    """
+    least = values.copy()
+    flat = least.reshape(-1)  # all rows in one call: rows are whole lattices
+    for axis in axes:
+        least_above(flat, axis.stride, axis.radix, sign)
+    return least
 
 
 def closure(

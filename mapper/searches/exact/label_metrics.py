@@ -77,6 +77,8 @@ class LabelMetrics:
             for level, component in enumerate(problem.components)
             if component.latency is not None and not isinstance(component, Compute)
         ]
+        self._summed = {level: fields.calls[level, action] for level, action in fields.seconds}
+        """By level, the field that sums the seconds of all calls there, if there is one."""
         steps = float(problem.einsum.operations)
         self._idle = self._compute_latency(0.0)
         self._slope = self._compute_latency(steps) - self._idle
@@ -114,9 +116,8 @@ class LabelMetrics:
         if isinstance(component, Network):
             return component.latency(self._on_network(level, label))
         fields = self._fields.calls
-        summed = self._summed(level)
-        if summed is not None:
-            return float(label[summed])
+        if level in self._summed:
+            return float(label[self._summed[level]])
         calls = {
             action.name: float(label[field])
             if (field := fields.get((level, action.name))) is not None
@@ -139,9 +140,8 @@ class LabelMetrics:
         lanes, numbers = np.unique(labels[:, self._fields.lanes], return_inverse=True)
         worst = np.array([self.compute_latency(-count) for count in lanes.tolist()])[numbers]
         for level, component in self._timed:
-            summed = self._summed(level)
-            if summed is not None:
-                worst = np.maximum(worst, labels[:, summed])
+            if level in self._summed:
+                worst = np.maximum(worst, labels[:, self._summed[level]])
             else:
                 worst = np.maximum(worst, self._linear_latencies(level, component, labels))
         return worst
@@ -174,9 +174,9 @@ class LabelMetrics:
         """
         terms: dict[tuple[int, float, float], None] = {}
         for level, component in self._timed:
-            summed, rule = self._summed(level), component.latency
-            if summed is not None:
-                terms[summed, 1.0, 0.0] = None
+            rule = component.latency
+            if level in self._summed:
+                terms[self._summed[level], 1.0, 0.0] = None
             elif isinstance(rule, LinearLatency) and not isinstance(component, Network):
                 for piece in rule.pieces:
                     for name, seconds in piece.terms if _grows(piece) else ():
@@ -208,13 +208,6 @@ class LabelMetrics:
             {field for (call_level, _), field in self._fields.calls.items() if call_level == level}
         )
         return np.asarray(labels[:, level_fields].any(axis=1))
-
-    def _summed(self, level: int) -> int | None:
-        """Return the field that sums the seconds of all calls at a level; None if there is none."""
-        for timed_level, action in self._fields.seconds:
-            if timed_level == level:
-                return self._fields.calls[timed_level, action]
-        return None
 
     def _on_network(self, level: int, label: Floats) -> dict[str, float]:
         """Return the values of a network's latency rule for a label: busiest link, longest path.

@@ -327,17 +327,10 @@ class LabelEngine:
         `axes`: of the lattice, along which tiles may grow. `step`: the loop step if these are all
         its axes, else None.
         """
-        energy = after.energy.copy()
-        for axis in axes:
-            kernels.least_above(energy, axis.stride, axis.radix, 1.0)
-
-        def most_lanes() -> Floats:
-            lanes = after.lanes.copy()
-            for axis in axes:
-                kernels.least_above(lanes, axis.stride, axis.radix, -1.0)
-            return lanes
-
-        lanes = self._lanes_before(step, after.lanes, most_lanes)
+        energy = kernels.least_along(after.energy, axes)
+        lanes = self._lanes_before(
+            step, after.lanes, lambda: kernels.least_along(after.lanes, axes, -1.0)
+        )
         return RemainingCost(energy, lanes, after.latency, after.carried)
 
     def _lanes_before(

@@ -56,7 +56,7 @@ def least_costs(space: Mapspace, placements: Sequence[Placement]) -> tuple[float
     """
     if not placements:
         return inf, inf
-    moved = min(_moved(space.problem, placement) for placement in placements)
+    moved = min(least_transfer_energy(space, placement) for placement in placements)
     return _least_with(space, moved, compulsory_seconds_of(space, placements))
 
 
@@ -92,41 +92,10 @@ def least_transfer_energy(space: Mapspace, placement: Placement) -> float:
     `placement`: says which memory keeps which tensors. Leakage and computing, which hardly depend
     on it, do not count.
     """
-    return _moved(space.problem, placement)
-
-
-def compulsory_seconds_of(space: Mapspace, placements: Sequence[Placement]) -> float:
-    """Return the seconds that moving once each tensor in the outermost memory takes.
-
-    A lower bound of the latency of one instance. Only tensors count that it keeps in all of the
-    placements (which memory keeps which tensors).
-    """
-    return seconds_of_first_moves(space, [_on_top(space, placement) for placement in placements])
-
-
-def _on_top(space: Mapspace, placement: Placement) -> BackingHolders:
-    """Return the (tensor, memory) pairs that the outermost memory backs."""
-    memories = [
-        (name, tensors)
-        for name, tensors in placement.kept_tensors
-        if _is_memory(space.problem, name)
-    ]
-    return frozenset((tensor, name) for name, tensors in memories[:1] for tensor in tensors)
-
-
-def _is_memory(problem: Problem, name: str) -> bool:
-    return isinstance(problem.holder(name), Memory)
-
-
-def _moved(problem: Problem, placement: Placement) -> float:
-    """Return the least joules of moving all tensors between the memories that keep them."""
+    problem = space.problem
     if problem.einsum.is_copy:
         return 0.0
-    memories = [
-        (problem.holder(name), tensors)
-        for name, tensors in placement.kept_tensors
-        if _is_memory(problem, name)
-    ]
+    memories = [(problem.holder(name), tensors) for name, tensors in _kept(problem, placement)]
     total = 0.0
     readers: list[_HandedOver] = []
     for access in problem.einsum.accesses:
@@ -140,6 +109,27 @@ def _moved(problem: Problem, placement: Placement) -> float:
         if chain and (price := _price(chain[-1], access, action_down)) > 0:
             readers.append(_HandedOver(access, problem.level(chain[-1].name), values, price))
     return total + _least_handed_over(problem, readers)
+
+
+def _kept(problem: Problem, placement: Placement) -> list[tuple[str, tuple[str, ...]]]:
+    """Return the tensors that each memory keeps, the outermost memory first."""
+    kept = placement.kept_tensors
+    return [(name, tensors) for name, tensors in kept if isinstance(problem.holder(name), Memory)]
+
+
+def compulsory_seconds_of(space: Mapspace, placements: Sequence[Placement]) -> float:
+    """Return the seconds that moving once each tensor in the outermost memory takes.
+
+    A lower bound of the latency of one instance. Only tensors count that it keeps in all of the
+    placements (which memory keeps which tensors).
+    """
+    return seconds_of_first_moves(space, [_on_top(space, placement) for placement in placements])
+
+
+def _on_top(space: Mapspace, placement: Placement) -> BackingHolders:
+    """Return the (tensor, memory) pairs that the outermost memory backs."""
+    outermost = _kept(space.problem, placement)[:1]
+    return frozenset((tensor, name) for name, tensors in outermost for tensor in tensors)
 
 
 def _price(component: Component, access: TensorAccess, name: str) -> float:

@@ -89,19 +89,6 @@ def refuse_unsupported(problem: Problem, networks: bool = False, arrays: bool = 
 BackingHolders = frozenset[tuple[str, str]]  # (tensor, memory) of holders above all loops
 
 
-def compulsory_latency(space: Mapspace, templates: Sequence[Template] | None = None) -> float:
-    """Return the seconds that moving each tensor once out of, or into, its first memory takes.
-
-    A lower bound of the latency of one instance. Only tensors count whose first holder above all
-    loops is the same in all templates. `templates`: instead of all those of `space`. A template is
-    a mapping without its loops.
-    """
-    chosen_templates = space.templates if templates is None else templates
-    return seconds_of_first_moves(
-        space, [backing_holders(template) for template in chosen_templates]
-    )
-
-
 def backing_holders(template: Template) -> BackingHolders:
     """Return the holders of a template above all loops. A template has no loops of its own."""
     return frozenset((h.tensor, h.component) for h in template.holders if h.backing)

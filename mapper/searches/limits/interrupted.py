@@ -12,9 +12,10 @@ from tilewright.arch.quantities import some
 from tilewright.mapper.evaluation.verified_answer import proven_first
 from tilewright.mapper.fronts.front import Front
 from tilewright.mapper.mapspace.factors import divisors
+from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.budget import EndReason
-from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
+from tilewright.mapper.searches.exact.label_metrics import Goal
 from tilewright.mapper.searches.exact.least_placement_costs import (
     least_computing_costs,
     least_costs,
@@ -28,7 +29,6 @@ from tilewright.mapper.searches.solver import EinsumSolver
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import InfeasibleMapping, UnsupportedFeature
 
-OBJECTIVES: tuple[Objective, ...] = ("energy", "latency", "edp")
 _FEW_WAYS = 12  # pairs of tensor and component: so few have placements that are listed at once
 _MANY_TENSORS = 8  # whose placements are more than the shapes of tiles, as a rule
 Costs = Callable[[Mapspace], tuple[float, float]]
@@ -98,7 +98,7 @@ def _prove_first(request: Request) -> float:
 
 def goal_of(request: Request) -> Goal:
     """Return what a search for a first mapping minimizes: instead of a formula, the edp."""
-    return Goal(next((name for name in OBJECTIVES if name == request.options.objective), "edp"))
+    return Goal(request.metric or "edp")
 
 
 def einsums_of(request: Request) -> tuple[Einsum, ...]:
@@ -171,9 +171,8 @@ def _value_of(
     request: Request, energy: float, latency: float, bits: dict[str, float] | None = None
 ) -> float:
     """Return the objective of joules, seconds and bits used by memory (None: no memory is used)."""
-    for name in OBJECTIVES:
-        if name == request.options.objective:
-            return Goal(name).value(energy, latency)
+    if request.metric is not None:
+        return Goal(request.metric).value(energy, latency)
     from tilewright.mapper.fronts.front_search import requested_formula
 
     formula, used = requested_formula(request, einsums_of(request)), bits or {}
@@ -182,11 +181,7 @@ def _value_of(
 
 def _largest(einsums: Sequence[Einsum]) -> Einsum:
     """Return the Einsum with the most shapes of tiles."""
-
-    def shapes(einsum: Einsum) -> int:
-        return prod(len(divisors(bound)) for bound in einsum.bounds.values())
-
-    return max(einsums, key=shapes)
+    return max(einsums, key=lambda einsum: Lattice(einsum.bounds).size)
 
 
 def _size_of(einsum: Einsum) -> str:

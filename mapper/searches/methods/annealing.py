@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from contextlib import suppress
 from dataclasses import dataclass
 from math import exp, inf, log
@@ -17,13 +16,12 @@ from tilewright.mapper.searches.methods.bound_for_heuristics import (
     lower_bound_in_share,
     smallest_mapping,
 )
-from tilewright.mapper.searches.methods.exhaustive import is_better
+from tilewright.mapper.searches.methods.exhaustive import evaluated, is_better
 from tilewright.mapper.searches.result import (
     EinsumMapping,
     ImprovingSearch,
     MapspaceResult,
     Report,
-    SearchStatistics,
 )
 from tilewright.mapper.workload.errors import InfeasibleMapping
 
@@ -54,18 +52,11 @@ class AnnealingSearch(ImprovingSearch):
         mapping. Raises UnsupportedFeature if there are too many choices of lanes (instances of
         fanouts) to list.
         """
-        began, limits = time.monotonic(), budget_from(budget, self.memory)
-        run, bound, empty = (
-            AnnealingRun(space, goal, self.report),
-            lower_bound_in_share(space, goal, limits),
-            False,
-        )
+        limits, run = budget_from(budget, self.memory), AnnealingRun(space, goal, self.report)
+        bound, empty = lower_bound_in_share(space, goal, limits), False
         with suppress(OutOfBudget):  # then `run` has what was found so far
             empty = self._cooled(run, space, limits)
-        statistics = SearchStatistics(
-            templates=space.templates_made, evaluations=run.count, solved=1,
-            seconds=time.monotonic() - began,
-        )  # fmt: skip
+        statistics = evaluated(space, run.count)
         return MapspaceResult(run.best, inf if empty else bound, empty, statistics)
 
     def _cooled(self, run: AnnealingRun, space: Mapspace, limits: Budget) -> bool:

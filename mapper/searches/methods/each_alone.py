@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from tilewright.mapper.fronts.front import Front
 from tilewright.mapper.mapping.scored_mapping import ScoredMapping
@@ -28,26 +27,18 @@ def solve_one(solver: EinsumSolver, einsum: Einsum, goal: Goal) -> SearchResult:
     best = ScoredMapping(
         solved.best.mapping, MappingScorer(solved.space).score(solved.best.mapping)
     )
-    bound = _ProvenBound(solved.lower_bound, solved.proven)
-    certificate = _certificate(
-        goal, solved.best.value(goal), bound, einsum_restrictions(solved.space)
-    )
+    value, restrictions = solved.best.value(goal), einsum_restrictions(solved.space)
+    certificate = _certificate(goal, value, solved.lower_bound, solved.proven, restrictions)
     return SearchResult(best, Front((best,)), certificate, solver.statistics)
 
 
-class _ProvenBound(NamedTuple):
-    """A lower bound of a goal; `proven`: the search came to its end."""
-
-    value: float
-    proven: bool
-
-
 def _certificate(
-    goal: Goal, value: float, bound: _ProvenBound, restrictions: Restrictions
+    goal: Goal, value: float, lower_bound: float, proven: bool, restrictions: Restrictions
 ) -> SearchCertificate:
-    optimal = bound.proven and value <= bound.value * (1 + TOLERANCE)
+    """Return what is proven of a value; `proven`: the search came to its end."""
+    optimal = proven and value <= lower_bound * (1 + TOLERANCE)
     return SearchCertificate(
-        "optimal" if optimal else "bounded", goal.objective, value, bound.value, restrictions
+        "optimal" if optimal else "bounded", goal.objective, value, lower_bound, restrictions
     )
 
 
@@ -62,7 +53,7 @@ def solve_many(solver: EinsumSolver, goal: Goal) -> SearchResult:
     best = _joined(solver, chosen)
     restrictions = unfused_restrictions([solved.space for solved in chosen])
     value = goal.value(best.score.energy, best.score.latency)
-    certificate = _certificate(goal, value, _ProvenBound(lower, proven), restrictions)
+    certificate = _certificate(goal, value, lower, proven, restrictions)
     return SearchResult(best, Front((best,)), certificate, solver.statistics)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -43,16 +42,18 @@ class ExhaustiveSearch(ImprovingSearch):
         `goal`: what is least; `budget`: seconds, None for no limit. Raises UnsupportedFeature if
         there are too many choices of lanes (instances of fanouts) to list.
         """
-        began, limits = time.monotonic(), budget_from(budget, self.memory)
+        limits = budget_from(budget, self.memory)
         best, count, ended = best_scored(
             space.mappings_within(limits.check), space, goal, limits, self.report
         )
-        statistics = SearchStatistics(
-            space.templates_made, 0, 0, count, 1, time.monotonic() - began
-        )
         value = inf if best is None else best.value(goal)
         bound = value if ended else min(value, least_value(space, goal))
-        return MapspaceResult(best, bound, ended, statistics)
+        return MapspaceResult(best, bound, ended, evaluated(space, count))
+
+
+def evaluated(space: Mapspace, count: int) -> SearchStatistics:
+    """Return the statistics of a search that let the model score so many mappings."""
+    return SearchStatistics(templates=space.templates_made, evaluations=count, solved=1)
 
 
 def best_scored(
@@ -100,6 +101,15 @@ def is_better(candidate: EinsumMapping, best: EinsumMapping, goal: Goal) -> bool
     if abs(value - best_value) > _TIE * max(abs(value), abs(best_value)):
         return value < best_value
     return candidate.value(goal.second) < best.value(goal.second)
+
+
+def better_of(
+    first: EinsumMapping | None, second: EinsumMapping | None, goal: Goal
+) -> EinsumMapping | None:
+    """Return the better of two mappings, of which either may be missing; the second if equal."""
+    if first is None or second is None:
+        return first or second
+    return first if is_better(first, second, goal) else second
 
 
 def has_at_most_points(space: Mapspace, limit: int, limits: Budget = UNLIMITED) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
@@ -15,7 +14,7 @@ from tilewright.mapper.searches.methods.bound_for_heuristics import (
     lower_bound_in_share,
     smallest_mapping,
 )
-from tilewright.mapper.searches.methods.exhaustive import is_better
+from tilewright.mapper.searches.methods.exhaustive import evaluated, is_better
 from tilewright.mapper.searches.result import (
     EinsumMapping,
     ImprovingSearch,
@@ -49,7 +48,7 @@ class OptunaSearch(ImprovingSearch):
         """
         import optuna
 
-        began, limits = time.monotonic(), budget_from(budget, self.memory)
+        limits = budget_from(budget, self.memory)
         bound = lower_bound_in_share(space, goal, limits)
         try:
             roomy = smallest_mapping(space, limits)
@@ -66,10 +65,7 @@ class OptunaSearch(ImprovingSearch):
             optuna.logging.set_verbosity(verbosity)
         if best is None:
             best = MappingScorer(space).costed(space.mapping_at(roomy))
-        statistics = SearchStatistics(
-            space.templates_made, 0, 0, count, 1, time.monotonic() - began
-        )
-        return MapspaceResult(best, bound, False, statistics)
+        return MapspaceResult(best, bound, False, evaluated(space, count))
 
     def _run(
         self, study: optuna.Study, space: Mapspace, goal: Goal, limits: Budget

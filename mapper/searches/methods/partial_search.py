@@ -12,7 +12,7 @@ from tilewright.mapper.searches.exact.label_fields import label_fields
 from tilewright.mapper.searches.exact.label_metrics import Goal
 from tilewright.mapper.searches.exact.least_placement_costs import least_value
 from tilewright.mapper.searches.exact.metric_terms import leaks_of
-from tilewright.mapper.searches.methods.exhaustive import ExhaustiveSearch, is_better, is_enumerable
+from tilewright.mapper.searches.methods.exhaustive import ExhaustiveSearch, better_of, is_enumerable
 from tilewright.mapper.searches.program.program import TemplateCompiler
 from tilewright.mapper.searches.result import MapspaceResult, SearchStatistics
 from tilewright.mapper.templates.placement import Template
@@ -58,12 +58,11 @@ class PartialSearch:
 
 def _both(first: MapspaceResult, second: MapspaceResult, goal: Goal) -> MapspaceResult:
     """Merge the results of two parts of a mapspace: the better mapping, the lower bound."""
-    best = first.best if second.best is None else second.best
-    if first.best is not None and second.best is not None:
-        best = second.best if is_better(second.best, first.best, goal) else first.best
-    lower = min(first.lower_bound, second.lower_bound)
     return MapspaceResult(
-        best, lower, first.proven and second.proven, first.statistics.plus(second.statistics)
+        better_of(second.best, first.best, goal),
+        min(first.lower_bound, second.lower_bound),
+        first.proven and second.proven,
+        first.statistics.plus(second.statistics),
     )
 
 

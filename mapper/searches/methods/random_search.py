@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import inf
@@ -16,12 +15,8 @@ from tilewright.mapper.searches.methods.bound_for_heuristics import (
     lower_bound_in_share,
     smallest_mapping,
 )
-from tilewright.mapper.searches.methods.exhaustive import best_scored
-from tilewright.mapper.searches.result import (
-    ImprovingSearch,
-    MapspaceResult,
-    SearchStatistics,
-)
+from tilewright.mapper.searches.methods.exhaustive import best_scored, evaluated
+from tilewright.mapper.searches.result import ImprovingSearch, MapspaceResult
 from tilewright.mapper.workload.errors import InfeasibleMapping
 
 
@@ -46,14 +41,11 @@ class RandomSearch(ImprovingSearch):
         mapping. Raises UnsupportedFeature if there are too many choices of lanes (instances of
         fanouts) to list.
         """
-        began = time.monotonic()
         limits = budget_from(budget, self.memory)
         bound = lower_bound_in_share(space, goal, limits)
         draws = self._draws(space, limits)
         best, count, ended = best_scored(draws, space, goal, limits, self.report)
-        statistics = SearchStatistics(
-            space.templates_made, 0, 0, count, 1, time.monotonic() - began
-        )
+        statistics = evaluated(space, count)
         if best is None:
             empty = ended and count == 0
             return MapspaceResult(None, inf if empty else bound, empty, statistics)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from math import prod
 
 from tilewright.arch.components.components import SpatialDim
 from tilewright.mapper.mapspace.space import Mapspace
@@ -69,14 +70,9 @@ def _levels(space: Mapspace, place: _Place) -> Iterator[float]:
     """Yield the usages (0 to 1) that a dimension can have up to its min_usage, highest first."""
     dim = _dim(space, place)
     variables = free_variables(dim, space.einsum, frozenset())
-    lanes = set()
     bounds = bounds_in_effect(dim, space.einsum, space.problem.conventions)
-    for choice in lane_choices(dim, space.einsum, variables, bounds, space.uneven):
-        used = 1
-        for factor in choice:
-            used *= factor
-        lanes.add(used)
-    for used in sorted(lanes, reverse=True):
+    choices = lane_choices(dim, space.einsum, variables, bounds, space.uneven)
+    for used in sorted(set(map(prod, choices)), reverse=True):
         yield min(usage(dim, used), dim.min_usage)
 
 

@@ -66,11 +66,8 @@ class ObjectiveFormula:
 
         `rows`: (energy in J, latency in s, bits used of each of `memories`). NaN becomes infinity.
         """
-        columns = {"energy": rows[:, 0], "latency": rows[:, 1]}
-        columns |= {name: rows[:, 2 + i] for i, name in enumerate(map(_usage, self.memories))}
-        with np.errstate(all="ignore"):  # too large a number is inf, and inf is no optimum
-            values = np.asarray(self.code(columns), np.float64)
-        return np.nan_to_num(np.broadcast_to(values, (len(rows),)), nan=math.inf, posinf=math.inf)
+        usage = {_usage(memory): rows[:, 2 + i] for i, memory in enumerate(self.memories)}
+        return np.asarray(self._of(rows[:, 0], rows[:, 1], usage))
 
     def of_costs(self, energy: Any, latency: Any) -> Any:
         """Return the value of a formula without usage from energy (J) and latency (s), fast.
@@ -93,11 +90,10 @@ class ObjectiveFormula:
         return value
 
     def _of(self, energy: Any, latency: Any, usage: Columns) -> Any:
-        with np.errstate(all="ignore"):
-            raw_values = np.asarray(
-                self.code({"energy": energy, "latency": latency, **usage}), np.float64
-            )
-        values = np.where(np.isnan(raw_values), math.inf, raw_values)
+        columns = {"energy": energy, "latency": latency, **usage}
+        with np.errstate(all="ignore"):  # too large a number is inf, and inf is no optimum
+            values = np.asarray(self.code(columns), np.float64)
+        values = np.where(np.isnan(values), math.inf, values)
         return np.broadcast_to(values, np.shape(energy)) if np.ndim(energy) else float(values)
 
     def of_row(self, energy: float, latency: float, *bits: float) -> float:

@@ -253,9 +253,8 @@ class ChargeLocator:
         """Return the cost of moved values, counted at the child, to be divided by lanes above."""
         child = self._child(charge)
         access, lanes = self._problem.einsum.access(charge.edge.tensor), child.seen_below.lanes
-        divisors = dict[int, tuple[float, ...]](
-            child.seen_below.visit_divisors(access, tuple(self._problem.einsum.bounds))
-        )
+        others = frozenset(self._problem.einsum.bounds) - access.rank_variables
+        divisors = dict[int, tuple[float, ...]](child.seen_below.factors_over(others))
         divisors.update(
             (i, tuple(map(float, divisor_values))) for i, divisor_values in reuse.chosen.items()
         )

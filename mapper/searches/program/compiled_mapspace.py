@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 
@@ -14,7 +14,7 @@ from tilewright.mapper.searches.exact.label_tables import LabelEngine, LabelTabl
 from tilewright.mapper.searches.exact.metric_terms import leaks_of, seconds_of_first_moves
 from tilewright.mapper.searches.exact.remaining.energies_at_prices import EnergiesAtPrices
 from tilewright.mapper.searches.program.program import TemplateCompiler, most_deferred
-from tilewright.mapper.searches.program.program_steps import ProgramStep, TemplateProgram
+from tilewright.mapper.searches.program.program_steps import ProgramStep
 from tilewright.mapper.searches.program.program_tree import (
     BoundedTree,
     bounded_tree,
@@ -124,11 +124,5 @@ def compile_template(
     fields = label_fields(space.problem, leaks, deferred=deferred)
     programs = islice(TemplateCompiler(space.problem, fields).programs(template), max_programs)
     metrics = LabelMetrics(space.problem, fields, leaks, 0.0, price)
-    return _with_tree(LabelEngine(space.problem, fields), metrics, programs, UNLIMITED)
-
-
-def _with_tree(
-    engine: LabelEngine, metrics: LabelMetrics, programs: Iterable[TemplateProgram], budget: Budget
-) -> CompiledMapspace:
-    """Build the tree of the programs with its remaining costs."""
-    return CompiledMapspace(engine, metrics, bounded_tree(program_tree(programs), engine, budget))
+    engine = LabelEngine(space.problem, fields)
+    return CompiledMapspace(engine, metrics, bounded_tree(program_tree(programs), engine))

@@ -76,6 +76,26 @@ def values_per_move(problem: Problem, charge: EdgeCharge) -> int:
     return problem.einsum.access(charge.edge.tensor).point_size
 
 
+class ChargeRate(NamedTuple):
+    """What one value of a charge costs.
+
+    `calls`: of the action, negative for what is saved; `joules`: of each call.
+    """
+
+    calls: float
+    joules: float
+
+
+def charge_rate(problem: Problem, charge: EdgeCharge) -> ChargeRate | None:
+    """Return the calls and joules of one value of a charge; None without such an action."""
+    component = problem.components[charge.level]
+    action = next((a for a in component.actions if a.name == charge.action), None)
+    if action is None:
+        return None
+    values = action.values_per_action[charge.edge.tensor] * values_per_move(problem, charge)
+    return ChargeRate(float(charge.sign * component.actions_scale / values), float(action.energy))
+
+
 def moved_kinds(problem: Problem, charge: EdgeCharge) -> tuple[str, str]:
     """Return the kinds of count that the values moved take for energy, and for calls in time.
 

@@ -21,9 +21,8 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from tilewright.mapper.templates.problem import Problem
-from tilewright.mapper.templates.slots import Fill, Reservation, Slot
+from tilewright.mapper.templates.slots import Fill, Reservation, Slot, reservations_in
 from tilewright.mapper.templates.spatial_choices import Lanes, SpatialLoops
-from tilewright.mapper.workload.einsum import TensorAccess
 from tilewright.mapper.workload.errors import UnsupportedFeature
 
 Factors = tuple[tuple[int, tuple[float, ...]], ...]  # slot of a dimension, factor per choice
@@ -48,6 +47,7 @@ class LanesBelowHolder:
     def factors_over(self, variables: frozenset[str]) -> Factors:
         """Return (slot, lanes over some variables for each choice) per dimension.
 
+        Lanes over variables of a tensor make its tile larger, those over others divide its visits.
         Variables whose lanes are fixed (in `lanes`) do not count; dimensions without effect are
         left out. A slot is a place of a template (a mapping without loops) for loops, a fill or a
         reserved tile; a lane is one instance along a dimension of a fanout.
@@ -59,25 +59,6 @@ class LanesBelowHolder:
             if max(per_choice) > 1:
                 factors.append((slot, per_choice))
         return tuple(factors)
-
-    def size_factors(self, access: TensorAccess) -> Factors:
-        """Return by what each choice of lanes makes the tile of a tensor larger, per dimension.
-
-        The items are (slot, factor per choice); fixed lanes are not in them. A slot is a place of
-        a template (a mapping without loops) for loops, a fill or a reserved tile; a lane is one
-        instance along a dimension of a fanout.
-        """
-        return self.factors_over(access.rank_variables)
-
-    def visit_divisors(self, access: TensorAccess, bounds: Sequence[str]) -> Factors:
-        """Return by what each choice of lanes divides the visits of the tile, per dimension.
-
-        These are lanes over variables that the tensor does not have. The items are (slot, divisor
-        per choice). `bounds`: all variables. A slot is a place of a template (a mapping without
-        loops) for loops, a fill or a reserved tile; a lane is one instance along a dimension of a
-        fanout.
-        """
-        return self.factors_over(frozenset(bounds) - access.rank_variables)
 
 
 NO_LANES_SEEN_BELOW = LanesBelowHolder()
@@ -148,22 +129,15 @@ def open_reservations(
         if not isinstance(slot, Reservation) or not slot.open_dims:
             continue
         seen_below = lanes_seen_below(problem, slots, index, problem.level(slot.component))
-        factors = seen_below.size_factors(problem.einsum.access(slot.tensor))
-        if factors and (slot.component in tracked or _can_overflow(problem, slots, slot)):
+        factors = seen_below.factors_over(problem.einsum.access(slot.tensor).rank_variables)
+        together = tuple(reservations_in(slots, slot.component).values())
+        if factors and (slot.component in tracked or problem.can_overflow(together)):
             bits = problem.value_bits(replace(slot, lanes=(), open_dims=()))
             capacity = problem.capacity_bits(slot)
             reservations.append(
                 OpenReservation(index, slot, seen_below.lanes, bits, factors, capacity)
             )
     return reservations
-
-
-def _can_overflow(problem: Problem, slots: Sequence[Slot], slot: Reservation) -> bool:
-    """Tell whether the reservations in the same memory may exceed its capacity together."""
-    reservations = [
-        s for s in slots if isinstance(s, Reservation) and s.component == slot.component
-    ]
-    return problem.can_overflow(tuple(reservations))
 
 
 def check_order(problem: Problem, slots: Sequence[Slot]) -> None:

@@ -11,6 +11,7 @@ loops over m, reserve A's tile, charge A's traffic between memory and buffer, lo
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, product
@@ -298,23 +299,22 @@ class CostsBySlot:
     """
 
     def __init__(self, sites: Sequence[ChargeSite], deferred: Sequence[DeferredCost]) -> None:
-        self._terms: dict[int, list[CostTerm]] = {}
-        self._added: dict[int, list[ChoiceAmount]] = {}
-        self._factors: dict[int, list[tuple[int, tuple[float, ...]]]] = {}
-        self._paid: dict[int, list[DeferredCost]] = {}
-        self._charges: dict[int, list[tuple[tuple[CostTerm, ...], ...]]] = {}
+        self._terms = defaultdict[int, list[CostTerm]](list)
+        self._added = defaultdict[int, list[ChoiceAmount]](list)
+        self._factors = defaultdict[int, list[tuple[int, tuple[float, ...]]]](list)
+        self._paid = defaultdict[int, list[DeferredCost]](list)
+        self._charges = defaultdict[int, list[tuple[tuple[CostTerm, ...], ...]]](list)
         for site in sites:
-            self._terms.setdefault(site.slot, []).extend(site.terms)
-            self._factors.setdefault(site.slot, []).extend(site.factors)
-            if site.charges:
-                self._charges.setdefault(site.slot, []).append(site.charges)
-            self._added.setdefault(site.slot, []).extend(site.per_choice)
+            self._terms[site.slot] += site.terms
+            self._factors[site.slot] += site.factors
+            self._charges[site.slot] += (site.charges,) if site.charges else ()
+            self._added[site.slot] += site.per_choice
         for cost in deferred:
             for slot, term in cost.terms:
-                self._terms.setdefault(slot, []).append(term)
+                self._terms[slot].append(term)
             for slot, values in cost.factors:
-                self._factors.setdefault(slot, []).append((cost.field, values))
-            self._paid.setdefault(cost.top, []).append(cost)
+                self._factors[slot].append((cost.field, values))
+            self._paid[cost.top].append(cost)
 
     def charge_step(self, slot: int, required: tuple[Comparison, ...] = ()) -> ChargeStep:
         """Return the step that charges the costs above a slot, for the tile there; maybe none.
@@ -322,7 +322,7 @@ class CostsBySlot:
         `required`: tile_shape conditions on that tile. A slot is a place of a template (a mapping
         without loops) for loops, a fill or a reserved tile.
         """
-        terms = sorted(term for term in self._terms.get(slot, []) if term.factor != 0.0)
+        terms = sorted(term for term in self._terms[slot] if term.factor != 0.0)
         return ChargeStep(tuple(terms), required)
 
     def spatial_step(self, slot: int, loops: SpatialLoops) -> SpatialStep:
@@ -333,10 +333,10 @@ class CostsBySlot:
         place of a template (a mapping without loops) for loops, a fill or a reserved tile; a lane
         is one instance along a dimension of a fanout.
         """
-        added, factors = self._added.get(slot, []), self._factors.get(slot, [])
-        per_site = self._charges.get(slot, [])
-        charges = tuple(tuple(sorted(chain(*terms))) for terms in zip(*per_site, strict=True))
-        return SpatialStep(loops, tuple(sorted(added)), tuple(sorted(factors)), charges)
+        added, factors = tuple(sorted(self._added[slot])), tuple(sorted(self._factors[slot]))
+        per_choice = zip(*self._charges[slot], strict=True)
+        charges = tuple(tuple(sorted(chain(*terms))) for terms in per_choice)
+        return SpatialStep(loops, added, factors, charges)
 
     def steps_above(self, slot: int, required: tuple[Comparison, ...]) -> list[ProgramStep]:
         """Return the steps right above a slot: costs paid there, then charges and tile_shape.
@@ -344,17 +344,13 @@ class CostsBySlot:
         `required`: the tile_shape conditions. A slot is a place of a template (a mapping without
         loops) for loops, a fill or a reserved tile.
         """
-        return [*self._payment_steps(slot), *self._charge_steps(slot, required)]
-
-    def _charge_steps(self, slot: int, required: tuple[Comparison, ...]) -> list[ChargeStep]:
-        if slot not in self._terms and not required:
-            return []
-        step = self.charge_step(slot, required)
-        return [step] if step.terms or required else []
+        charge = self.charge_step(slot, required)
+        charges = [charge] if charge.terms or required else []
+        return [*self._payment_steps(slot), *charges]
 
     def _payment_steps(self, slot: int) -> list[PaymentStep]:
-        paid = self._paid.get(slot)
-        if paid is None:
+        paid = self._paid[slot]
+        if not paid:
             return []
         moves = tuple((cost.field, cost.target) for cost in paid)
         refunds = tuple(term for cost in paid for term in cost.refunds)

@@ -13,7 +13,7 @@ from math import copysign
 from typing import NamedTuple, Protocol
 
 from tilewright.mapper.model.paths.view import Count
-from tilewright.mapper.searches.program.edge_traffic import EdgeCharge, values_per_move
+from tilewright.mapper.searches.program.edge_traffic import EdgeCharge, charge_rate
 from tilewright.mapper.templates.problem import Problem
 
 IN_NUMBERS = -1  # in place of the number of a rate: nothing is left to be multiplied
@@ -115,14 +115,11 @@ def _amounts(
     problem: Problem, fields: TimedColumns, charge: EdgeCharge, places: Count
 ) -> dict[int, float]:
     """Return what one value of a charge adds to each column of labels (signed), without zeros."""
-    component = problem.components[charge.level]
-    action = next((a for a in component.actions if a.name == charge.action), None)
-    if action is None:
+    rate = charge_rate(problem, charge)
+    if rate is None:
         return {}
-    per_action = action.values_per_action[charge.edge.tensor]
-    values = per_action * values_per_move(problem, charge)
-    calls = float(charge.sign * component.actions_scale / values)
-    rates = {0: calls * action.energy}
+    calls, joules = rate
+    rates = {0: calls * joules}
     if (field := fields.calls.get((charge.level, charge.action))) is not None:
         seconds = fields.seconds.get((charge.level, charge.action), 1.0)
         rates[field] = seconds * calls / float(places)

@@ -21,7 +21,12 @@ from tilewright.mapper.searches.uneven.search_parts import SearchPart, least_ste
 from tilewright.mapper.templates.placement import Template
 from tilewright.mapper.templates.problem import Problem
 from tilewright.mapper.templates.required_tile_shape import required_tile_shape
-from tilewright.mapper.templates.slots import Reservation, Slot, TemporalLoops
+from tilewright.mapper.templates.slots import (
+    Reservation,
+    Slot,
+    TemporalLoops,
+    reservations_in,
+)
 from tilewright.mapper.templates.spatial_choices import SpatialLoops
 
 
@@ -148,7 +153,7 @@ def _capacity_check(
         return None
     memory = problem.holder(slot.component)
     assert isinstance(memory, Memory)
-    reservations = _reservations_in(slot.component, slots)
+    reservations = reservations_in(slots, slot.component)
     if slot.component in fields.tracked:
         return CapacityCheck(
             slot, float(memory.size), fields.used_bits[slot.component], is_last=False
@@ -160,15 +165,6 @@ def _capacity_check(
         return None
     field = fields.used_bits[slot.component] if len(reservations) > 1 else None
     return CapacityCheck(slot, float(memory.size), field, index == max(reservations))
-
-
-def _reservations_in(component: str, slots: Sequence[Slot]) -> dict[int, Reservation]:
-    """Return the reservations in a memory by the index of their slot."""
-    return {
-        index: slot
-        for index, slot in enumerate(slots)
-        if isinstance(slot, Reservation) and slot.component == component
-    }
 
 
 def _tail_slot(slot: Slot, variable: str, *, keeps_all: bool) -> TailSlot | None:

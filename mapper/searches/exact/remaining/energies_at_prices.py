@@ -22,7 +22,6 @@ from tilewright.mapper.searches.program.program_steps import (
 from tilewright.mapper.templates.slots import TemporalLoops
 
 if TYPE_CHECKING:
-    from tilewright.mapper.mapspace.lattice import LatticeAxis
     from tilewright.mapper.searches.exact.kernels import Floats
     from tilewright.mapper.searches.exact.label_tables import LabelEngine
     from tilewright.mapper.searches.exact.remaining.carried_energy import CarriedEnergy
@@ -59,9 +58,9 @@ class EnergiesAtPrices:
         step = self._steps[number]
         if isinstance(step, TemporalLoops):
             if not step.single:
-                return _looped(after, self._engine.axes_of(step.variables))
+                return kernels.least_along(after, self._engine.axes_of(step.variables))
             axes = (self._engine.axes_of((variable,)) for variable in step.variables)
-            return least_of([after, *(_looped(after, several) for several in axes)])
+            return least_of([after, *(kernels.least_along(after, several) for several in axes)])
         if isinstance(step, PaymentStep):
             return after
         if isinstance(step, SpatialStep):
@@ -91,12 +90,3 @@ class EnergiesAtPrices:
         if isinstance(step, SpatialStep):
             return self._engine.new_choices(step).energy(self._engine.fields.width)
         return self._engine.energy_of(step)
-
-
-def _looped(energies: Floats, axes: Sequence[LatticeAxis]) -> Floats:
-    """Return the least energies, shape (rows, states), of tiles reached along some axes."""
-    least = energies.copy()
-    flat = least.reshape(-1)  # all rows in one call: rows are whole lattices
-    for axis in axes:
-        kernels.least_above(flat, axis.stride, axis.radix, 1.0)
-    return least

@@ -58,11 +58,7 @@ class RemainingLatency:
         """
         if not len(self.terms):
             return self
-        seconds = self.seconds.copy()
-        flat = seconds.reshape(-1)  # all rows in one call: rows are whole lattices
-        for axis in axes:
-            kernels.least_above(flat, axis.stride, axis.radix, 1.0)
-        return RemainingLatency(self.terms, seconds)
+        return RemainingLatency(self.terms, kernels.least_along(self.seconds, axes))
 
     def before_charge(self, charge: ChargeArrays, excludes_tiles: bool = True) -> RemainingLatency:
         """Return the bounds below a charge from those above it, in seconds.

@@ -14,9 +14,9 @@ from math import prod
 from tilewright.mapper.searches.exact.label_fields import LabelFields
 from tilewright.mapper.searches.program.edge_traffic import (
     EdgeCharge,
+    charge_rate,
     edge_charges,
     moved_kinds,
-    values_per_move,
 )
 from tilewright.mapper.searches.uneven.costs.tile_chains import CountKind
 from tilewright.mapper.templates.placement import Template
@@ -99,10 +99,10 @@ class ChargeCompiler:
         by_slot: dict[int, dict[ValueCount, list[tuple[int, float]]]] = {}
         for charge in self._edge_charges:
             rates = by_slot.setdefault(self._child(charge), {})
-            calls = _calls(self._problem, charge)
-            if calls is None:
+            rate = charge_rate(self._problem, charge)
+            if rate is None:
                 continue
-            number, energy = calls
+            number, energy = rate
             if energy:
                 rates.setdefault(self._count(charge, unit=False), []).append((0, number * energy))
             field = self._fields.calls.get((charge.level, charge.action))
@@ -156,14 +156,15 @@ class ChargeCompiler:
         """
         first = {_place(charge): charge for charge in self._edge_charges if charge.kind == "first"}
         for charge in self._edge_charges:
-            calls = _calls(self._problem, charge)
-            if charge.kind == "first" or calls is None or calls[0] * calls[1] <= 0:
+            rate = charge_rate(self._problem, charge)
+            if charge.kind == "first" or rate is None or rate.calls * rate.joules <= 0:
                 continue
             slot, lanes = self._entry(charge)
             elided = first.get(_place(charge))
             first_fills = 0.0 if elided is None else self._most_first(elided)
             if first_fills < float("inf"):
-                yield ChargeBound(slot, charge.edge.tensor, calls[0] * calls[1], lanes, first_fills)
+                joules = rate.calls * rate.joules
+                yield ChargeBound(slot, charge.edge.tensor, joules, lanes, first_fills)
 
     def _entry(self, charge: EdgeCharge) -> tuple[int, float]:
         """Return (slot, divisor): at least the values above `slot`, divided, are charged.
@@ -202,16 +203,3 @@ class ChargeCompiler:
 
 def _place(charge: EdgeCharge) -> tuple[object, ...]:
     return charge.edge, charge.level, charge.action, charge.at_child
-
-
-def _calls(problem: Problem, charge: EdgeCharge) -> tuple[float, float] | None:
-    """Return (calls per value, joules per call) of a charge; None without such an action.
-
-    The calls are negative for what is saved.
-    """
-    component = problem.components[charge.level]
-    action = next((a for a in component.actions if a.name == charge.action), None)
-    if action is None:
-        return None
-    values = action.values_per_action[charge.edge.tensor] * values_per_move(problem, charge)
-    return float(charge.sign * component.actions_scale / values), float(action.energy)
