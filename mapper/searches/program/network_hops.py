@@ -23,23 +23,23 @@ from tilewright.mapper.searches.exact.label_fields import LabelFields
 from tilewright.mapper.searches.program.charge_sites import ChargeSite, CostTerm
 from tilewright.mapper.searches.program.edge_traffic import whole_kind
 from tilewright.mapper.templates.placement import Template
-from tilewright.mapper.templates.problem import Problem
+from tilewright.mapper.templates.problem import Problem, UsedDimension
 from tilewright.mapper.templates.slots import Fill, Slot, TollCrossing
-from tilewright.mapper.templates.spatial_choices import Lanes, SpatialLoops
+from tilewright.mapper.templates.spatial_choices import Lanes
 
 
 @dataclass(frozen=True, slots=True)
 class ChargedLeg:
     """The path of a tensor over a network, between two of its holders (or to the Compute).
 
-    `level`: place of the network on the path of components. `spatial_slots`: slots of the
-    dimensions below it over which the tensor fans out. `source`: level of the upper holder. `top`:
-    slot below which the leg starts; -1 for the first slot.
+    `level`: place of the network on the path of components. `dims`: dimensions below it over which
+    the tensor fans out, outermost first. `source`: level of the upper holder. `top`: slot below
+    which the leg starts; -1 for the first slot.
     """
 
     tensor: str
     level: int
-    spatial_slots: tuple[int, ...]
+    dims: tuple[UsedDimension, ...]
     source: int
     top: int
 
@@ -106,11 +106,13 @@ def network_charge_sites(
     exact = problem.conventions.links_carry_all_rounds
     paths: dict[int, int] = {}
     for leg in network_legs(problem, template, slots):
-        blocking = [i for i in leg.spatial_slots if len(spatial_loops_at(slots, i).choices) > 1]
+        blocking = [dim.slot for dim in leg.dims if len(dim.loops.choices) > 1]
         if blocking:
             yield ChargeSite(blocking_slots=tuple(blocking))
             continue
-        loops = _fixed_hop_loops(problem, leg, slots)
+        loops = [
+            loop for dim in leg.dims for loop in hop_loops(problem, leg, dim, dim.loops.choices[0])
+        ]
         network = network_at(problem, leg.level)
         path = sum(hop_counts(network, loop, exact).path for loop in loops)
         paths[leg.level] = max(paths.get(leg.level, 0), path)
@@ -119,17 +121,6 @@ def network_charge_sites(
         if path and level in fields.longest_paths:
             field, tensor = fields.longest_paths[level], problem.einsum.tensors[0]
             yield ChargeSite(len(slots), (CostTerm(field, tensor, "once", float(path)),))
-
-
-def spatial_loops_at(slots: Sequence[Slot], slot: int) -> SpatialLoops:
-    """Return the spatial loops at number `slot` of a template's slots.
-
-    A slot is a place for loops, a fill or a reserved tile in a mapping without loops; this one
-    must be for spatial loops.
-    """
-    loops = slots[slot]
-    assert isinstance(loops, SpatialLoops)
-    return loops
 
 
 def network_legs(
@@ -148,8 +139,8 @@ def network_legs(
         crossed = next((level for level in networks if upper < level < lower), None)
         if crossed is None:
             continue
-        slots_below = tuple(dim.slot for dim in dims if crossed <= dim.level <= lower)
-        yield ChargedLeg(tensor, crossed, slots_below, upper, tops.get((tensor, upper), -1))
+        dims_below = tuple(dim for dim in dims if crossed <= dim.level <= lower)
+        yield ChargedLeg(tensor, crossed, dims_below, upper, tops.get((tensor, upper), -1))
 
 
 def _holder_slots(problem: Problem, slots: Sequence[Slot]) -> dict[tuple[str, int], int]:
@@ -170,36 +161,15 @@ def _hops_between_holders(problem: Problem, template: Template) -> Iterator[tupl
             yield tensor, upper, lower
 
 
-def _fixed_hop_loops(problem: Problem, leg: ChargedLeg, slots: Sequence[Slot]) -> list[HopLoop]:
-    """Return the spatial loops of a leg with fixed lanes, outermost first."""
-    loops: list[HopLoop] = []
-    for slot in leg.spatial_slots:
-        spatial_loops = spatial_loops_at(slots, slot)
-        loops += hop_loops(
-            problem, leg, SlottedLoops(slot, spatial_loops), spatial_loops.choices[0]
-        )
-    return loops
-
-
-class SlottedLoops(NamedTuple):
-    """The spatial loops of one dimension, and the number of their slot in the template.
-
-    `slot`: counted from 0 at the outermost; `loops`: variables and choices of lanes.
-    """
-
-    slot: int
-    loops: SpatialLoops
-
-
 def hop_loops(
-    problem: Problem, leg: ChargedLeg, dimension: SlottedLoops, choice: Sequence[int]
+    problem: Problem, leg: ChargedLeg, dimension: UsedDimension, choice: Sequence[int]
 ) -> list[HopLoop]:
     """Return the spatial loops of one dimension for one choice of lanes, outermost first.
 
     `leg`: way of the tensor over the network; `choice`: lanes of each variable. A variable with
     one lane makes no loop. A lane is one instance along a dimension of a fanout.
     """
-    slot, spatial_loops = dimension
+    slot, spatial_loops, _ = dimension
     access = problem.einsum.access(leg.tensor)
     lanes = dict(zip(spatial_loops.variables, choice, strict=True))
     dim = problem.dimension(spatial_loops)

@@ -26,17 +26,15 @@ from tilewright.mapper.searches.program.edge_traffic import whole_kind
 from tilewright.mapper.searches.program.network_hops import (
     ChargedLeg,
     HopPrice,
-    SlottedLoops,
     hop_charge,
     hop_counts,
     hop_loops,
     network_at,
     network_legs,
-    spatial_loops_at,
 )
 from tilewright.mapper.searches.program.out_of_order import below_deeper_lanes
 from tilewright.mapper.templates.placement import Template
-from tilewright.mapper.templates.problem import Problem
+from tilewright.mapper.templates.problem import Problem, UsedDimension
 from tilewright.mapper.templates.slots import Slot
 
 
@@ -54,13 +52,13 @@ def open_network_charge_sites(
     if not _are_independent_of_lanes(problem, legs, slots):
         return []
     sites = []
-    for level, slot in dict.fromkeys(
-        (leg.level, slot) for leg in legs for slot in leg.spatial_slots
-    ):
-        dimension = SlottedLoops(slot, spatial_loops_at(slots, slot))
-        crossing = [leg for leg in legs if leg.level == level and slot in leg.spatial_slots]
-        sites.append(_dimension_site(problem, fields, crossing[0], dimension))
-        sites += [_leg_site(problem, fields, leg, dimension) for leg in crossing]
+    crossing: dict[tuple[int, int], list[tuple[ChargedLeg, UsedDimension]]] = {}
+    for leg in legs:
+        for dim in leg.dims:
+            crossing.setdefault((leg.level, dim.slot), []).append((leg, dim))
+    for pairs in crossing.values():
+        sites.append(_dimension_site(problem, fields, *pairs[0]))
+        sites += [_leg_site(problem, fields, leg, dim) for leg, dim in pairs]
     return sites
 
 
@@ -99,8 +97,7 @@ def _are_independent_of_lanes(
     problem: Problem, legs: Sequence[ChargedLeg], slots: Sequence[Slot]
 ) -> bool:
     """Tell whether lanes are still to be chosen and no hop depends on those of other dimensions."""
-    spatial = [spatial_loops_at(slots, slot) for leg in legs for slot in leg.spatial_slots]
-    if not any(len(loops.choices) > 1 for loops in spatial):
+    if not any(len(dim.loops.choices) > 1 for leg in legs for dim in leg.dims):
         return False
     if below_deeper_lanes(problem, slots) is not None:
         return False
@@ -109,7 +106,7 @@ def _are_independent_of_lanes(
 
 
 def _dimension_site(
-    problem: Problem, fields: LabelFields, leg: ChargedLeg, dimension: SlottedLoops
+    problem: Problem, fields: LabelFields, leg: ChargedLeg, dimension: UsedDimension
 ) -> ChargeSite:
     """Return how a dimension's choices change the link loads and the longest path of a network.
 
@@ -135,7 +132,7 @@ def _dimension_site(
 
 
 def _path_length(
-    problem: Problem, leg: ChargedLeg, dimension: SlottedLoops, choice: Sequence[int]
+    problem: Problem, leg: ChargedLeg, dimension: UsedDimension, choice: Sequence[int]
 ) -> float:
     """Return the links of the longest path through a dimension, for one choice of lanes."""
     exact, network = problem.conventions.links_carry_all_rounds, network_at(problem, leg.level)
@@ -144,7 +141,7 @@ def _path_length(
 
 
 def _leg_site(
-    problem: Problem, fields: LabelFields, leg: ChargedLeg, dimension: SlottedLoops
+    problem: Problem, fields: LabelFields, leg: ChargedLeg, dimension: UsedDimension
 ) -> ChargeSite:
     """Return what a tensor costs on the network, for each choice of a dimension."""
     price = hop_charge(problem, leg)

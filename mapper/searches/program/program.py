@@ -36,7 +36,7 @@ from tilewright.mapper.searches.program.deferred_costs import (
     deferred_reservations,
 )
 from tilewright.mapper.searches.program.edge_traffic import EdgeCharge, edge_charges
-from tilewright.mapper.searches.program.network_hops import network_charge_sites, spatial_loops_at
+from tilewright.mapper.searches.program.network_hops import network_charge_sites
 from tilewright.mapper.searches.program.open_network_hops import open_network_charge_sites
 from tilewright.mapper.searches.program.out_of_order import check_order, lanes_seen_below
 from tilewright.mapper.searches.program.program_steps import (
@@ -209,7 +209,7 @@ def with_fixed_lanes(
     loops) for loops, a fill or a reserved tile; a lane is one instance along a dimension of a
     fanout. Raises UnsupportedFeature if there are more than 20,000 combinations.
     """
-    dims = [spatial_loops_at(slots, slot) for slot in blocking]
+    dims = [loops for slot in blocking if isinstance(loops := slots[slot], SpatialLoops)]
     variants = prod(len(dim.choices) for dim in dims)
     if variants > MAX_VARIANTS:
         raise UnsupportedFeature(

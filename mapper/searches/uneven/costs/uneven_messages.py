@@ -79,17 +79,15 @@ def crossings_of(
     legs = list(network_legs(problem, template, slots))
     for leg in legs:
         longest_leg = longest.setdefault(leg.level, leg)
-        if len(leg.spatial_slots) > len(longest_leg.spatial_slots):
+        if len(leg.dims) > len(longest_leg.dims):
             longest[leg.level] = leg
     for leg in legs:
         distance_field = fields.longest_paths.get(leg.level) if longest[leg.level] is leg else None
         if distance_field is not None and _distance_takes_time(problem.components[leg.level]):
-            _refuse_twice(problem, [slots[i] for i in leg.spatial_slots])
-        for slot in leg.spatial_slots:
-            loops = slots[slot]
-            assert isinstance(loops, SpatialLoops)
-            crossing = _crossing(problem, fields, leg, loops, distance_field)
-            by_slot.setdefault(slot, []).append(crossing)
+            _refuse_twice(problem, [dim.loops for dim in leg.dims])
+        for dim in leg.dims:
+            crossing = _crossing(problem, fields, leg, dim.loops, distance_field)
+            by_slot.setdefault(dim.slot, []).append(crossing)
     return {slot: tuple(crossings) for slot, crossings in by_slot.items()}
 
 
@@ -107,12 +105,11 @@ def _distance_takes_time(network: Component) -> bool:
     return False
 
 
-def _refuse_twice(problem: Problem, dims: Sequence[Slot]) -> None:
+def _refuse_twice(problem: Problem, dims: Sequence[SpatialLoops]) -> None:
     """Raise UnsupportedFeature if two dimensions below a network distribute one uneven variable."""
     distributed = [
         v
         for loops in dims
-        if isinstance(loops, SpatialLoops)
         for v in loops.variables
         if v in problem.uneven and max(loops.lanes_of(v)) > 1
     ]
