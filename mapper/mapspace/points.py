@@ -207,10 +207,9 @@ class Points:
         """
         state, tiles = self.start(), []
         for index in range(len(self.slots)):
-            options = self.options(index, state)
-            weights = [self.completions(index + 1, option) for option in options]
-            ticket = rng.randrange(sum(weights))
-            for option, weight in zip(options, weights, strict=True):
+            weighted = self._weighted(index, state)
+            ticket = rng.randrange(sum(weight for _, weight in weighted))
+            for option, weight in weighted:
                 ticket -= weight
                 if ticket < 0:
                     state = option
@@ -327,8 +326,13 @@ class Points:
         template (a mapping without loops) for loops, a fill or a reserved tile; a point is one
         choice of all tile sizes of a template.
         """
+        return [option for option, _ in self._weighted(index, state)]
+
+    def _weighted(self, index: int, state: Any) -> list[tuple[Any, int]]:
+        """Return the options below slot `index`, each with the number of its completions."""
         counts = self._counts()[len(self.slots) - 1 - index]
-        return [s for s in states_below(self.lattice, self.slots[index], state) if counts[s]]
+        below = states_below(self.lattice, self.slots[index], state)
+        return [(s, int(counts[s])) for s in below if counts[s]]
 
 
 def _with_chosen_lanes(

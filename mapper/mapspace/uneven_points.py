@@ -207,14 +207,9 @@ class UnevenPoints(Points):
         lanes = sorted(set(slot.lanes_of(name)))
         return [below for n in lanes for below in lane_tiles(step, n, self._cuttable[v])]
 
-    def options(self, index: int, state: State) -> list[State]:
-        """Return the states below slot `index` from which at least one point can be completed.
-
-        A slot is a place of a template (a mapping without loops) for loops, a fill or a reserved
-        tile; a point is one choice of all tile sizes of a template. Raises TilewrightError if
-        there are too many tiles to count them.
-        """
-        return [s for s in self.successors(index, state) if self.completions(index + 1, s)]
+    def _weighted(self, index: int, state: State) -> list[tuple[State, int]]:
+        below = ((s, self.completions(index + 1, s)) for s in self.successors(index, state))
+        return [(s, number) for s, number in below if number]
 
     def tile_of(self, state: State) -> Tile:
         """Return the tile of a state: its extent in values per rank variable."""
