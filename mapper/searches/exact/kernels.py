@@ -82,6 +82,29 @@ class AxisRange(NamedTuple):
     radix: int
 
 
+class LabelRows(NamedTuple):
+    """A table of labels (cost tuples of partial mappings).
+
+    `start`, shape (states + 1,): the labels of state s are rows start[s] to start[s + 1] - 1 of
+    `label`, shape (labels, fields).
+    """
+
+    start: Ints
+    label: Floats
+
+
+class ResultRows(NamedTuple):
+    """A table of labels (cost tuples of partial mappings) that a step has made.
+
+    `start`, `label`: as of LabelRows. `origin`, shape (labels, 2): the row that each label came
+    from, and the number of the spatial choice.
+    """
+
+    start: Ints
+    label: Floats
+    origin: Ints
+
+
 class ChoiceArrays(NamedTuple):
     """The choices of lanes (instances) of one spatial dimension, for a step of the program.
 
@@ -123,19 +146,24 @@ class ChargeArrays(NamedTuple):
 
 _HOME: Final = "tilewright.mapper.searches.exact.label_kernels"
 _I1, _I2, _F1, _F2 = "int64[::1]", "int64[:, ::1]", "float64[::1]", "float64[:, ::1]"
-_TABLE: Final = f"{_I1}, {_F2}"
-_PRUNING: Final = f"PruningArrays, {_I1}, {_F2}, {_I2}"  # and the results
-_RECORDS: Final = {"PruningArrays": f"{_F1}, {_F1}, {_F1}, {_F2}, {_F2}, {_F2}, {_F2}"}
+_RECORDS: Final = {
+    "LabelRows": f"{_I1}, {_F2}",
+    "ResultRows": f"{_I1}, {_F2}, {_I2}",
+    "AxisRange": "int64, int64",
+    "ChoiceArrays": f"{_I2}, {_F2}, {_F2}, {_F1}",
+    "ChargeArrays": f"{_I1}, {_F2}, {_F1}",
+    "PruningArrays": f"{_F1}, {_F1}, {_F1}, {_F2}, {_F2}, {_F2}, {_F2}",
+}
 
 
 def _kernel(name: str, *arguments: str) -> Kernel:
     return Kernel(_HOME, name, f"void({', '.join(arguments)})", records=_RECORDS)
 
 
-_closure = _kernel("closure", _I1, _TABLE, "int64, int64", _PRUNING)
-_distribute = _kernel("distribute", _I1, _TABLE, _I2, _F2, _F2, _PRUNING)
-_charge = _kernel("charge", _I1, _TABLE, _I1, _F2, _F1, _PRUNING)
-_union = _kernel("union", _I1, _TABLE, _I2, _TABLE, _I2, _I1, _F2, _I2)
+_closure = _kernel("closure", _I1, "LabelRows, AxisRange, PruningArrays, ResultRows")
+_distribute = _kernel("distribute", _I1, "LabelRows, ChoiceArrays, PruningArrays, ResultRows")
+_charge = _kernel("charge", _I1, "LabelRows, ChargeArrays, PruningArrays, ResultRows")
+_union = _kernel("union", _I1, "ResultRows, ResultRows, ResultRows")
 _first_of_groups = _kernel("first_of_groups", _I1, _F2, "float64", _I1, "bool[::1]")
 _undo_distribute = _kernel("undo_distribute", _F1, _F1, _I2, _F2, _F1, _F1, _F1)
 least_above = _kernel("least_above", _F1, "int64, int64, float64")
@@ -172,7 +200,7 @@ def closure(
     (labels, 2). `work`: what is left of a limit; OutOfBudget when it is used up.
     """
 
-    return _run(_closure, (*table, *axis, pruning), nd, work)
+    return _run(_closure, (table, axis, pruning), nd, work)
 
 
 def distribute(
@@ -192,8 +220,7 @@ def distribute(
     instance along a dimension of a fanout.
     """
 
-    arrays = (*table, choices.below, choices.linear, choices.charges, pruning)
-    return _run(_distribute, arrays, nd, work)
+    return _run(_distribute, (table, choices, pruning), nd, work)
 
 
 def charge(
@@ -211,7 +238,7 @@ def charge(
     a limit; OutOfBudget when it is used up.
     """
 
-    return _run(_charge, (*table, *costs, pruning), nd, work, len(table[1]) + 2)
+    return _run(_charge, (table, costs, pruning), nd, work, len(table[1]) + 2)
 
 
 def union(
@@ -223,7 +250,7 @@ def union(
     fields. `work`: what is left of a limit; OutOfBudget when it is used up.
     """
 
-    return _run(_union, (*left, *right), nd, work, len(left[1]) + len(right[1]) + 2)
+    return _run(_union, (left, right), nd, work, len(left[1]) + len(right[1]) + 2)
 
 
 def undo_distribute(
@@ -259,18 +286,18 @@ def _run(
 ) -> OriginLabels:
     """Run a kernel over all states, with twice the rows each time it runs out of them.
 
-    `arguments`: of the kernel, beginning with start and label of a table. `nd`: fields that it
+    `arguments`: of the kernel, the first of them a table of labels. `nd`: fields that it
     compares. `work`: what is left of a limit of work; each label looked at is a unit of it. `rows`:
     to begin with; 0: some more than twice those of the table. Returns where each state's labels
     begin, the labels and their origins. Raises OutOfBudget when the work is used up.
     """
-    start, label = arguments[:2]
+    start, label = arguments[0][:2]
     capacity = rows or 2 * len(label) + 16
     most = _ANY_WORK if work is None else work.units
     job, begin = np.array([nd, 0, 0, most, 0], np.int64), np.empty_like(start)
     out, origin = np.empty((capacity, label.shape[1])), np.empty((capacity, 2), np.int64)
     while True:
-        kernel(job, *arguments, begin, out, origin)
+        kernel(job, *arguments, (begin, out, origin))
         _, states, count, left, _ = job.tolist()
         if work is not None:
             work.units = left

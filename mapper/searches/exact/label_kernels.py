@@ -2,8 +2,8 @@
 
 The kernels allocate no arrays: callers pass arrays for the results, so that the machine code runs
 without numba. `job` = (leading fields `nd`, states done, labels made, labels that may still be
-looked at, number of the corner that dropped a label last). `out` and `origin` must have two rows
-more than there are labels. A kernel that runs out of rows writes its progress into `job`, and
+looked at, number of the corner that dropped a label last). `results` must have two rows more than
+there are labels. A kernel that runs out of rows writes its progress into `job`, and
 continues there when it is called again with longer arrays. It ends where job[3] falls below 0.
 """
 
@@ -15,7 +15,17 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numba import njit
 
-from tilewright.mapper.searches.exact.kernels import Bools, Floats, Ints, PruningArrays
+from tilewright.mapper.searches.exact.kernels import (
+    AxisRange,
+    Bools,
+    ChargeArrays,
+    ChoiceArrays,
+    Floats,
+    Ints,
+    LabelRows,
+    PruningArrays,
+    ResultRows,
+)
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -231,16 +241,15 @@ def _insert(label: Floats, origin: Ints, first: int, count: int, job: Ints) -> A
 
 
 @compiled
-def closure(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
-    job: Ints, start: Ints, label: Floats, stride: int, radix: int,
-    pruning: PruningArrays, begin: Ints, out: Floats, origin: Ints,
-) -> None:  # fmt: skip
+def closure(
+    job: Ints, table: LabelRows, axis: AxisRange, pruning: PruningArrays, results: ResultRows
+) -> None:
     """Extend labels by a loop along one axis: F(t) = Pareto(F(t), F(t - unit)).
 
     A label is a row of costs of a partial mapping at a tile t. kernels.closure documents the
-    arguments; `out`, `origin` and `begin` get the labels, where they came from, and where each
-    tile's begin.
+    arguments; `results` gets the labels.
     """
+    (start, label), (stride, radix), (begin, out, origin) = table, axis, results
     nd, first_state, count = job[0], job[1], job[2]
     span = stride * radix
     place = first_state % span  # counted along: a modulo per state would take most of the time
@@ -281,16 +290,17 @@ def closure(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
 
 
 @compiled
-def distribute(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
-    job: Ints, start: Ints, label: Floats, below: Ints, linear: Floats, charges: Floats,
-    pruning: PruningArrays, begin: Ints, out: Floats, origin: Ints,
-) -> None:  # fmt: skip
+def distribute(
+    job: Ints, table: LabelRows, choices: ChoiceArrays, pruning: PruningArrays, results: ResultRows
+) -> None:
     """Extend labels by all choices of lanes of a dimension, with factors and amounts of each.
 
     F(t) = Pareto over c of F(t / lanes_c), a label being a row of costs of a partial mapping at
-    tile t. kernels.distribute documents the arguments; `out`, `origin` and `begin` get the result.
-    A lane is one instance along a dimension of a fanout.
+    tile t. kernels.distribute documents the arguments; `results` gets the labels. A lane is one
+    instance along a dimension of a fanout.
     """
+    (start, label), (begin, out, origin) = table, results
+    below, linear, charges, _ = choices
     count = job[2]
     width, n_charges = label.shape[1], charges.shape[0] // below.shape[0]
     for state in range(job[1], start.shape[0] - 1):
@@ -322,15 +332,15 @@ def distribute(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
 
 
 @compiled
-def charge(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
-    job: Ints, start: Ints, label: Floats, fields: Ints, amounts: Floats, capacity: Floats,
-    pruning: PruningArrays, begin: Ints, out: Floats, origin: Ints,
-) -> None:  # fmt: skip
+def charge(
+    job: Ints, table: LabelRows, costs: ChargeArrays, pruning: PruningArrays, results: ResultRows
+) -> None:
     """Add amounts[i, s] to column fields[i] of every label at tile s; drop what overflows.
 
-    A label is a row of costs of a partial mapping. `capacity`: column, bits, whether to reset it.
-    `out`, `origin` and `begin` get the result.
+    A label is a row of costs of a partial mapping. `results` gets the labels that are left.
     """
+    (start, label), (begin, out, origin) = table, results
+    fields, amounts, capacity = costs
     count = job[2]
     bits = int(capacity[0])
     for state in range(start.shape[0] - 1):
@@ -356,16 +366,13 @@ def charge(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
 
 
 @compiled
-def union(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
-    job: Ints, start: Ints, label: Floats, source: Ints,
-    other_start: Ints, other_label: Floats, other_source: Ints,
-    begin: Ints, out: Floats, origin: Ints,
-) -> None:  # fmt: skip
-    """Merge two tables of labels that came from the same table into `out`, by tile.
+def union(job: Ints, left: ResultRows, right: ResultRows, results: ResultRows) -> None:
+    """Merge two tables of labels that came from the same table into a third, by tile.
 
-    A label is a row of costs of a partial mapping; dominated ones go. `source`: origins of the
-    rows.
+    A label is a row of costs of a partial mapping; dominated ones go.
     """
+    (start, label, source), (begin, out, origin) = left, results
+    other_start, other_label, other_source = right
     count = job[2]
     for state in range(start.shape[0] - 1):
         begin[state] = first = count
