@@ -15,8 +15,7 @@ import numpy as np
 
 from tilewright.mapper.searches.budget import GROWTH, Budget, EndReason, OutOfBudget
 from tilewright.mapper.searches.exact.dynamic_program import MAX_LABELS, tiles_of_label
-from tilewright.mapper.searches.exact.kernels import ENERGY, FRONT, LATENCY, Floats
-from tilewright.mapper.searches.exact.label_tables import LabelTable
+from tilewright.mapper.searches.exact.kernels import ENERGY, FRONT, LATENCY, Floats, LabelTable
 from tilewright.mapper.searches.exact.remaining.remaining_cost import StepBounds
 from tilewright.mapper.searches.objective.targets import SweepTarget, TracedMapping
 from tilewright.mapper.searches.program.compiled_mapspace import CompiledMapspace

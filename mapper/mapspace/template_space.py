@@ -218,21 +218,15 @@ class TemplateSpace:
         """
         if self.chosen_templates is not None:
             return self.chosen_templates
-        if among is not None:
-            in_order = [placement for placement in self.placements if placement in among]
-            return tuple(checked(self._with_all_lanes(self._needed(in_order)), check))
-        if self._template_cache.searched is None:
-            needed = self._with_all_lanes(self._needed())
-            self._template_cache.searched = tuple(checked(needed, check))
-        return self._template_cache.searched
-
-    def _needed(self, among: Iterable[Placement] | None = None) -> Iterator[Template]:
-        """Yield the templates without lane restrictions that a search for energy or latency needs.
-
-        `among`: the placements; None: all.
-        """
-        ordered = self._ordered(among)
-        return (t for t in ordered if not is_needless(self.problem, t, self.crowded))
+        if among is None and self._template_cache.searched is not None:
+            return self._template_cache.searched
+        chosen = [p for p in self.placements if among is None or p in among]
+        ordered = self._ordered(chosen)
+        needed = (t for t in ordered if not is_needless(self.problem, t, self.crowded))
+        made = tuple(checked(self._with_all_lanes(needed), check))
+        if among is None:
+            self._template_cache.searched = made
+        return made
 
     def each_template(self, among: Iterable[Placement] | None = None) -> Iterator[Template]:
         """Yield the templates one by one, uncached, in the order of `templates`.

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tilewright.arch.components.components import Memory
 from tilewright.mapper.fronts.front import Front
 from tilewright.mapper.mapping.mapping import ComputeNode, Node, Sequential, Storage
 from tilewright.mapper.mapping.mapping import Mapping as LoopNest
@@ -64,11 +63,7 @@ def _gains(
         most_gain += max(even_solution.best.value(goal) - uneven_solution.lower_bound, 0.0)
         if uneven_solution.best.value(goal) < even_solution.best.value(goal):
             alone[uneven_solution.space.einsum.name] = uneven_solution.best.mapping
-    components = uneven[0].space.problem.components
-    outer = next(
-        even_solution.name for even_solution in components if isinstance(even_solution, Memory)
-    )
-    return Gains(alone, most_gain, outer)
+    return Gains(alone, most_gain, uneven[0].space.problem.outermost_memory)
 
 
 def with_uneven_alone(

@@ -330,22 +330,18 @@ def checked_settings(named_options: Mapping[str, object]) -> SearchSettings:
 
 def _check_limits(options: SearchSettings) -> None:
     """Check the numbers of the options; TilewrightError names the first that is out of range."""
-    if options.budget is not None and not options.budget >= 0:
-        raise TilewrightError(
-            "the budget is a number of seconds", value=options.budget, instead="budget=10"
-        )
-    if options.max_memory is not None and not options.max_memory > 0:
-        raise TilewrightError(
-            "the most memory is a number of bytes",
-            value=options.max_memory,
-            instead="max_memory=2e9",
-        )
-    if not options.max_fused_loops_per_rank_variable >= 1:
-        raise TilewrightError(
-            "Einsums may share at least one loop per rank variable",
-            value=options.max_fused_loops_per_rank_variable,
-            instead="max_fused_loops_per_rank_variable=1, or fusion=False",
-        )
+    budget, memory = options.budget, options.max_memory
+    loops, one_loop = options.max_fused_loops_per_rank_variable, "one loop per rank variable"
+    limits = (
+        (budget is None or budget >= 0, "the budget is a number of seconds", budget, "budget=10"),
+        (memory is None or memory > 0, "the most memory is a number of bytes", memory,
+         "max_memory=2e9"),
+        (loops >= 1, f"Einsums may share at least {one_loop}", loops,
+         "max_fused_loops_per_rank_variable=1, or fusion=False"),
+    )  # fmt: skip
+    for is_legal, what, value, instead in limits:
+        if not is_legal:
+            raise TilewrightError(what, value=value, instead=instead)
 
 
 def _names(value: object) -> tuple[str, ...]:

@@ -37,7 +37,9 @@ def einsum_restrictions(space: Mapspace) -> Restrictions:
     restrictions = (*_tile_restrictions([space]), *spatial_restrictions([space]))
     if not space.backed:
         return restrictions
-    backed = BACKED_IN_OUTERMOST(tensors=sorted(space.backed), memory=_outermost(space))
+    backed = BACKED_IN_OUTERMOST(
+        tensors=sorted(space.backed), memory=space.problem.outermost_memory
+    )
     return (*restrictions, backed)
 
 
@@ -49,7 +51,7 @@ def unfused_restrictions(spaces: Sequence[Mapspace]) -> Restrictions:
     return (
         *_tile_restrictions(spaces),
         *spatial_restrictions(spaces),
-        UNFUSED(memory=_outermost(spaces[0])),
+        UNFUSED(memory=spaces[0].problem.outermost_memory),
     )
 
 
@@ -135,7 +137,3 @@ def _has_lanes_below_two_memories(space: Mapspace) -> bool:
         elif component.own_fanout > 1 and memories >= 2:
             return True
     return False
-
-
-def _outermost(space: Mapspace) -> str:
-    return next(c.name for c in space.problem.components if isinstance(c, Memory))

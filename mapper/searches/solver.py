@@ -49,13 +49,6 @@ class Spare(NamedTuple):
     end: float
 
 
-class _SolvedSpace(NamedTuple):
-    """A mapspace that was searched, with the result."""
-
-    space: Mapspace
-    result: MapspaceResult
-
-
 class EinsumSolver:
     """Searches Einsums of one workload on one architecture, each problem only once.
 
@@ -84,7 +77,7 @@ class EinsumSolver:
         self._method = request.options.method or DefaultSearch(request.budget.memory)
         self._keys = ProblemKeys()
         self._spaces: dict[str, list[tuple[Hashable, Mapspace]]] = {}
-        self._solved: dict[tuple[Hashable, Goal], _SolvedSpace] = {}
+        self._solved: dict[tuple[Hashable, Goal], tuple[Mapspace, MapspaceResult]] = {}
 
     def solve_all(self, goal: Goal, share: float = 1.0) -> list[EinsumSolution]:
         """Search each Einsum of the workload on its own and return the solutions, in order.
@@ -191,7 +184,7 @@ class EinsumSolver:
     ) -> MapspaceResult:
         solved = self._solved.get((key, goal))
         if solved is not None:
-            return _carried(solved, space, goal)
+            return _carried(*solved, space, goal)
         if self._spare is not None and time.monotonic() > self._spare.end:
             return self._spare.solver.result(key, space, goal)
         method = self._method
@@ -208,22 +201,23 @@ class EinsumSolver:
         if result.best is not None:
             result = replace(result, best=MappingScorer(space).verified(result.best))
         if key is not None:
-            self._solved[key, goal] = _SolvedSpace(space, result)
+            self._solved[key, goal] = space, result
         return result
 
 
-def _carried(solved: _SolvedSpace, space: Mapspace, goal: Goal) -> MapspaceResult:
-    """Return the result of a problem with the same signature under this Einsum's names.
+def _carried(
+    solved: Mapspace, result: MapspaceResult, space: Mapspace, goal: Goal
+) -> MapspaceResult:
+    """Return the `result` of a problem with the same signature under this Einsum's names.
 
     Costs are scaled to its instances; then the model confirms the mapping. With the same instances
     they are the same: the model sees no names, and scores the mapping of the whole.
     """
-    result = solved.result
-    share = space.einsum.n_instances / solved.space.einsum.n_instances
+    share = space.einsum.n_instances / solved.einsum.n_instances
     bound = result.lower_bound * (share * share if goal.objective == "edp" else share)
     best = result.best
-    if best is not None and solved.space is not space:
-        best = renamed_mapping(best, solved.space, space)
+    if best is not None and solved is not space:
+        best = renamed_mapping(best, solved, space)
         if share != 1:
             best = MappingScorer(space).verified(best)
     return replace(result, best=best, lower_bound=bound, statistics=SearchStatistics())

@@ -161,6 +161,11 @@ class Problem:
             self._levels.update({c.name: i for i, c in enumerate(self.components)})
         return self._levels[component]
 
+    @property
+    def outermost_memory(self) -> str:
+        """The name of the first memory on the path."""
+        return next(c.name for c in self.components if isinstance(c, Memory))
+
     def dimension(self, loops: SpatialLoops) -> SpatialDim:
         """Return the dimension of the architecture over which some spatial loops stand."""
         component = self.components[self.level(loops.component)]
@@ -354,7 +359,7 @@ def _spatial_bans(problem: Problem, template: Template) -> _Bans:
     """
     banned: dict[str, frozenset[str]] = {}
     if problem.has_shared_tensors:
-        outermost = next(i for i, c in enumerate(problem.components) if isinstance(c, Memory))
+        outermost = problem.level(problem.outermost_memory)
         names = (component.name for component in problem.components[: outermost + 1])
         banned = dict.fromkeys(names, frozenset(problem.einsum.bounds))
     for holder in template.holders:

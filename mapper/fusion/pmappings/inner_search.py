@@ -8,7 +8,7 @@ in the label, because what other Einsums leave there is only known when they are
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf
 
 import numpy as np
@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from tilewright.mapper.fusion.pmappings.inner_programs import InnerProgram
 from tilewright.mapper.fusion.pmappings.shared.shared_spatial import lane_stride
 from tilewright.mapper.searches.budget import GROWTH, Budget
-from tilewright.mapper.searches.exact.kernels import ENERGY, LATENCY, Floats, Ints
+from tilewright.mapper.searches.exact.kernels import ENERGY, LATENCY, Floats, Ints, LabelTable
 from tilewright.mapper.searches.exact.label_metrics import LabelMetrics
-from tilewright.mapper.searches.exact.label_tables import LabelEngine, LabelTable
+from tilewright.mapper.searches.exact.label_tables import LabelEngine
 from tilewright.mapper.searches.exact.remaining.remaining_cost import RemainingCost, StepBounds
 from tilewright.mapper.searches.exact.remaining.remaining_latency import (
     FieldAmount,
@@ -371,7 +371,7 @@ class InnerSearch:
 
         `table`: the labels at the node. `tables`: those of all nodes before it.
         """
-        tables = (*tables, replace(table, label=_NO_LABELS))
+        tables = (*tables, table._replace(label=_NO_LABELS))
         for program in node.programs:
             self._solved.append(SolvedProgram(self._by_program[id(program)], table.label, tables))
         forgotten = [c for c in node.children.values() if c.continuation not in self._bounds]

@@ -42,17 +42,13 @@ def fewest_and_most_lanes(dimensions: list[SpatialLoops], bounds: Extents) -> It
 
     One that does not exist is left out. `bounds`: of the rank variables.
     """
-    for takes_most in (False, True):
+    for pick in (min, max):
         extents, chosen = dict(bounds), {}
         for loops in dimensions:
             fitting = _fitting_lanes(loops, extents)
             if not fitting:
                 break
-            chosen[loops] = (
-                max(fitting, key=_lanes_and_variables)
-                if takes_most
-                else min(fitting, key=_lanes_and_variables)
-            )
+            chosen[loops] = pick(fitting, key=_lanes_and_variables)
             extents = _extents_below(extents, chosen[loops])
         else:
             yield chosen

@@ -15,9 +15,9 @@ import numpy as np
 
 from tilewright.mapper.mapspace.assemble import Tile
 from tilewright.mapper.searches.budget import GROWTH, UNLIMITED, Budget, EndReason, OutOfBudget
-from tilewright.mapper.searches.exact.kernels import ENERGY, LATENCY, Floats
+from tilewright.mapper.searches.exact.kernels import ENERGY, LATENCY, Floats, LabelTable
 from tilewright.mapper.searches.exact.label_metrics import KINDS, Objective, objective_value
-from tilewright.mapper.searches.exact.label_tables import LabelEngine, LabelTable
+from tilewright.mapper.searches.exact.label_tables import LabelEngine
 from tilewright.mapper.searches.exact.remaining.remaining_cost import StepBounds
 from tilewright.mapper.searches.program.compiled_mapspace import CompiledMapspace
 from tilewright.mapper.searches.program.program_steps import TemplateProgram

@@ -44,7 +44,6 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 LabelArrays = tuple[Ints, Floats]  # start, label
-OriginLabels = tuple[Ints, Floats, Ints]  # start, label, and the origin of each label
 ENERGY, LATENCY, EDP, FRONT = 0.0, 1.0, 2.0, 3.0
 _ANY_WORK: Final = 1 << 62
 
@@ -83,21 +82,19 @@ class AxisRange(NamedTuple):
 
 
 class LabelRows(NamedTuple):
-    """A table of labels (cost tuples of partial mappings).
-
-    `start`, shape (states + 1,): the labels of state s are rows start[s] to start[s + 1] - 1 of
-    `label`, shape (labels, fields).
-    """
+    """The labels before a step (cost tuples of partial mappings), as in a LabelTable."""
 
     start: Ints
     label: Floats
 
 
-class ResultRows(NamedTuple):
-    """A table of labels (cost tuples of partial mappings) that a step has made.
+class LabelTable(NamedTuple):
+    """The labels of all tiles after some step of the dynamic program, sorted by tile.
 
-    `start`, `label`: as of LabelRows. `origin`, shape (labels, 2): the row that each label came
-    from, and the number of the spatial choice.
+    A label is a partial mapping's tuple of costs. `start`, shape (states + 1,): the labels of tile
+    s are rows start[s] to start[s + 1] - 1. `label`, shape (labels, fields): the costs. `origin`,
+    shape (labels, 2): row in the table before, and number of the choice of lanes. A lane is one
+    instance along a dimension of a fanout.
     """
 
     start: Ints
@@ -148,7 +145,7 @@ _HOME: Final = "tilewright.mapper.searches.exact.label_kernels"
 _I1, _I2, _F1, _F2 = "int64[::1]", "int64[:, ::1]", "float64[::1]", "float64[:, ::1]"
 _RECORDS: Final = {
     "LabelRows": f"{_I1}, {_F2}",
-    "ResultRows": f"{_I1}, {_F2}, {_I2}",
+    "LabelTable": f"{_I1}, {_F2}, {_I2}",
     "AxisRange": "int64, int64",
     "ChoiceArrays": f"{_I2}, {_F2}, {_F2}, {_F1}",
     "ChargeArrays": f"{_I1}, {_F2}, {_F1}",
@@ -160,10 +157,10 @@ def _kernel(name: str, *arguments: str) -> Kernel:
     return Kernel(_HOME, name, f"void({', '.join(arguments)})", records=_RECORDS)
 
 
-_closure = _kernel("closure", _I1, "LabelRows, AxisRange, PruningArrays, ResultRows")
-_distribute = _kernel("distribute", _I1, "LabelRows, ChoiceArrays, PruningArrays, ResultRows")
-_charge = _kernel("charge", _I1, "LabelRows, ChargeArrays, PruningArrays, ResultRows")
-_union = _kernel("union", _I1, "ResultRows, ResultRows, ResultRows")
+_closure = _kernel("closure", _I1, "LabelRows, AxisRange, PruningArrays, LabelTable")
+_distribute = _kernel("distribute", _I1, "LabelRows, ChoiceArrays, PruningArrays, LabelTable")
+_charge = _kernel("charge", _I1, "LabelRows, ChargeArrays, PruningArrays, LabelTable")
+_union = _kernel("union", _I1, "LabelTable, LabelTable, LabelTable")
 _first_of_groups = _kernel("first_of_groups", _I1, _F2, "float64", _I1, "bool[::1]")
 _undo_distribute = _kernel("undo_distribute", _F1, _F1, _I2, _F2, _F1, _F1, _F1)
 least_above = _kernel("least_above", _F1, "int64, int64, float64")
@@ -190,7 +187,7 @@ def closure(
     axis: AxisRange,
     pruning: PruningArrays,
     work: WorkLeft | None = None,
-) -> OriginLabels:
+) -> LabelTable:
     """Extend labels by a loop along one axis: from each tile to all larger ones on that axis.
 
     A label is a row of costs of a partial mapping; a tile keeps those that no other dominates in
@@ -209,7 +206,7 @@ def distribute(
     choices: ChoiceArrays,
     pruning: PruningArrays,
     work: WorkLeft | None = None,
-) -> OriginLabels:
+) -> LabelTable:
     """Extend labels by the spatial loops of one dimension, for all its choices of lanes.
 
     A label is a row of costs of a partial mapping. The labels at a tile come, for each choice,
@@ -229,7 +226,7 @@ def charge(
     costs: ChargeArrays,
     pruning: PruningArrays,
     work: WorkLeft | None = None,
-) -> OriginLabels:
+) -> LabelTable:
     """Add costs that depend on the tile to all labels; drop labels beyond a capacity.
 
     A label is a row of costs of a partial mapping: amounts[i, s] goes to field fields[i] of each
@@ -241,9 +238,7 @@ def charge(
     return _run(_charge, (table, costs, pruning), nd, work, len(table[1]) + 2)
 
 
-def union(
-    left: OriginLabels, right: OriginLabels, nd: int, work: WorkLeft | None = None
-) -> OriginLabels:
+def union(left: LabelTable, right: LabelTable, nd: int, work: WorkLeft | None = None) -> LabelTable:
     """Merge two tables of labels (rows of costs of partial mappings) made from the same table.
 
     Each is (start, label, origin); per tile those stay that no other dominates in the first `nd`
@@ -283,7 +278,7 @@ def first_of_groups(groups: Ints, values: Floats, noise: float = 0.0) -> Bools:
 
 def _run(
     kernel: Kernel, arguments: tuple[Any, ...], nd: int, work: WorkLeft | None, rows: int = 0
-) -> OriginLabels:
+) -> LabelTable:
     """Run a kernel over all states, with twice the rows each time it runs out of them.
 
     `arguments`: of the kernel, the first of them a table of labels. `nd`: fields that it
@@ -304,7 +299,7 @@ def _run(
         if left < 0:
             raise OutOfBudget(EndReason.WORK)
         if states == begin.shape[0] - 1:
-            return begin, out[:count].copy(), origin[:count].copy()
+            return LabelTable(begin, out[:count].copy(), origin[:count].copy())
         out, origin = _doubled(out, count), _doubled(origin, count)
 
 

@@ -206,7 +206,7 @@ def _call_fields(
             seconds[level, action] = per_call
     groups = [(level, "") if (level, a) in seconds else (level, a) for level, a in timed]
     numbers = {group: first + i for i, group in enumerate(dict.fromkeys(groups))}
-    calls = {(level, a): numbers.get((level, ""), numbers.get((level, a), 0)) for level, a in timed}
+    calls = {action: numbers[group] for action, group in zip(timed, groups, strict=True)}
     return calls, seconds
 
 

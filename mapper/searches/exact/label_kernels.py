@@ -23,8 +23,8 @@ from tilewright.mapper.searches.exact.kernels import (
     Floats,
     Ints,
     LabelRows,
+    LabelTable,
     PruningArrays,
-    ResultRows,
 )
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -242,7 +242,7 @@ def _insert(label: Floats, origin: Ints, first: int, count: int, job: Ints) -> A
 
 @compiled
 def closure(
-    job: Ints, table: LabelRows, axis: AxisRange, pruning: PruningArrays, results: ResultRows
+    job: Ints, table: LabelRows, axis: AxisRange, pruning: PruningArrays, results: LabelTable
 ) -> None:
     """Extend labels by a loop along one axis: F(t) = Pareto(F(t), F(t - unit)).
 
@@ -291,7 +291,7 @@ def closure(
 
 @compiled
 def distribute(
-    job: Ints, table: LabelRows, choices: ChoiceArrays, pruning: PruningArrays, results: ResultRows
+    job: Ints, table: LabelRows, choices: ChoiceArrays, pruning: PruningArrays, results: LabelTable
 ) -> None:
     """Extend labels by all choices of lanes of a dimension, with factors and amounts of each.
 
@@ -333,7 +333,7 @@ def distribute(
 
 @compiled
 def charge(
-    job: Ints, table: LabelRows, costs: ChargeArrays, pruning: PruningArrays, results: ResultRows
+    job: Ints, table: LabelRows, costs: ChargeArrays, pruning: PruningArrays, results: LabelTable
 ) -> None:
     """Add amounts[i, s] to column fields[i] of every label at tile s; drop what overflows.
 
@@ -366,7 +366,7 @@ def charge(
 
 
 @compiled
-def union(job: Ints, left: ResultRows, right: ResultRows, results: ResultRows) -> None:
+def union(job: Ints, left: LabelTable, right: LabelTable, results: LabelTable) -> None:
     """Merge two tables of labels that came from the same table into a third, by tile.
 
     A label is a row of costs of a partial mapping; dominated ones go.

@@ -9,7 +9,7 @@ cannot meet the limits with the least remaining cost are pruned.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf, prod
 from typing import Generic, NamedTuple, TypeVar
 from zlib import crc32
@@ -25,7 +25,7 @@ from tilewright.mapper.searches.exact.kernels import (
     ChoiceArrays,
     Floats,
     Ints,
-    OriginLabels,
+    LabelTable,
     PruningArrays,
 )
 from tilewright.mapper.searches.exact.label_fields import (
@@ -63,26 +63,6 @@ from tilewright.mapper.templates.spatial_choices import Lanes, SpatialLoops
 V = TypeVar("V")
 
 _NO_CAPACITY = (-1.0, inf, 0.0)  # as in ChargeArrays
-
-
-@dataclass(frozen=True, slots=True)
-class LabelTable:
-    """The labels of all tiles after some step of the dynamic program, sorted by tile.
-
-    A label is a partial mapping's tuple of costs. `start`, shape (states + 1,): the labels of tile
-    s are rows start[s] to start[s + 1] - 1. `label`, shape (labels, fields): the costs. `origin`,
-    shape (labels, 2): row in the table before, and number of the choice of lanes. A lane is one
-    instance along a dimension of a fanout.
-    """
-
-    start: Ints
-    label: Floats
-    origin: Ints
-
-    @property
-    def arrays(self) -> OriginLabels:
-        """The three arrays, as the kernels take them."""
-        return self.start, self.label, self.origin
 
 
 class _Charge(NamedTuple):
@@ -191,9 +171,9 @@ class LabelEngine:
         labels, pruning = (table.start, table.label), bounds.after.pruning_arrays(bounds.limits)
         if isinstance(step, SpatialStep):
             choices = self.choice_arrays(step)
-            return LabelTable(*kernels.distribute(labels, nd, choices, pruning, bounds.work))
+            return kernels.distribute(labels, nd, choices, pruning, bounds.work)
         costs = self._charge(step).arrays
-        return LabelTable(*kernels.charge(labels, nd, costs, pruning, bounds.work))
+        return kernels.charge(labels, nd, costs, pruning, bounds.work)
 
     def remaining_before(self, step: ProgramStep, after: RemainingCost) -> RemainingCost:
         """Return lower bounds of the cost still to come below a step, from those above it.
@@ -316,7 +296,7 @@ class LabelEngine:
         result = self._looped((), table, nd, pruning, work)
         for variable in variables:
             looped = self._looped((variable,), table, nd, pruning, work)
-            result = LabelTable(*kernels.union(result.arrays, looped.arrays, nd, work))
+            result = kernels.union(result, looped, nd, work)
         return result
 
     def _before_loops(

@@ -8,9 +8,10 @@ from itertools import chain, islice
 
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.budget import UNLIMITED, Budget
+from tilewright.mapper.searches.exact.kernels import LabelTable
 from tilewright.mapper.searches.exact.label_fields import ONE_DESIGN, DesignFamily, label_fields
 from tilewright.mapper.searches.exact.label_metrics import LabelMetrics
-from tilewright.mapper.searches.exact.label_tables import LabelEngine, LabelTable, compute_energy
+from tilewright.mapper.searches.exact.label_tables import LabelEngine, compute_energy
 from tilewright.mapper.searches.exact.metric_terms import leaks_of, seconds_of_first_moves
 from tilewright.mapper.searches.exact.remaining.energies_at_prices import EnergiesAtPrices
 from tilewright.mapper.searches.program.program import TemplateCompiler, most_deferred

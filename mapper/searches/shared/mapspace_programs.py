@@ -52,13 +52,6 @@ class MapspacePrograms:
     backing_holders: tuple[BackingHolders, ...]
 
 
-class PricedPrograms(NamedTuple):
-    """The programs of a mapspace, and the numbers to put into their steps."""
-
-    programs: MapspacePrograms
-    prices: Prices
-
-
 KNOWN: KnownStructures[MapspacePrograms] = KnownStructures()
 
 
@@ -68,16 +61,16 @@ def priced_programs(
     tracked: frozenset[str],
     budget: Budget,
     family: DesignFamily = ONE_DESIGN,
-) -> PricedPrograms:
-    """Return the programs of all templates that a search needs, known ones or made now.
+) -> tuple[MapspacePrograms, Prices]:
+    """Return the programs of all templates that a search needs, and the numbers of their steps.
 
-    `leaks`: leakage of the components. `tracked`: memories whose bits in use labels (cost tuples of
-    partial mappings) keep to the end. `family`: architectures searched together. A template is a
-    mapping without its loops. Raises OutOfBudget when the budget ends, UnsupportedFeature for a
-    template that the dynamic program does not model.
+    The programs are known ones or made now. `leaks`: leakage of the components. `tracked`: memories
+    whose bits in use labels (cost tuples of partial mappings) keep to the end. `family`:
+    architectures searched together. A template is a mapping without its loops. Raises OutOfBudget
+    when the budget ends, UnsupportedFeature for a template that the dynamic program does not model.
     """
 
-    def priced(programs: MapspacePrograms) -> PricedPrograms | None:
+    def priced(programs: MapspacePrograms) -> tuple[MapspacePrograms, Prices] | None:
         fields = label_fields(space.problem, leaks, tracked, programs.deferred, family)
         prices = prices_of(
             space.problem,
@@ -86,7 +79,7 @@ def priced_programs(
             one_instance=is_comparable(space),
             further=family.prices,
         )
-        return None if prices is None else PricedPrograms(programs, prices)
+        return None if prices is None else (programs, prices)
 
     keeps, key = KNOWN.is_used(budget), structure_key(space, tracked, *_shape(family))
     known = KNOWN.priced(key, space, priced) if keeps else None

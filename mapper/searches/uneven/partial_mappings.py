@@ -27,6 +27,11 @@ class PartialMappings:
     def __len__(self) -> int:
         return len(self.origin)
 
+    @property
+    def numbered(self) -> PartialMappings:
+        """The same partial mappings, each with its own number as origin."""
+        return PartialMappings(self.states, self.fields, np.arange(len(self)))
+
     def take(self, rows: Any) -> PartialMappings:
         """Return some of the partial mappings, by their numbers, by a slice or by a mask."""
         return PartialMappings(self.states[rows], self.fields[rows], self.origin[rows])

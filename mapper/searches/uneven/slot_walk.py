@@ -102,7 +102,7 @@ class SlotWalk:
         `step`: the plan and the rules that drop labels.
         """
         slot, capacity = step.plan.slots[index], step.plan.capacity_checks[index]
-        labels = PartialMappings(labels.states, labels.fields, np.arange(len(labels)))
+        labels = labels.numbered
         if capacity is not None:
             return self._reserve(capacity, labels)
         if isinstance(slot, SpatialLoops):
@@ -283,7 +283,7 @@ class SlotWalk:
             if lane_range.most_lanes > 1:
                 remaining = step.remaining.within[index][place + 1]
                 site = LoopSite(index, number, loops.dim, lane_range, remaining, position)
-                extended, lanes = self._extended(step, taken.numbered, site)
+                extended, lanes = self._extended(step, taken.labels.numbered, site)
                 taken = taken.extended(extended, lanes, lane_range.most_lanes)
                 taken = taken.take(taken.used <= max(map(prod, loops.choices)))
         taken = taken.take(np.isin(taken.code, _codes(loops)))
@@ -379,12 +379,6 @@ class _LanesTaken:
         count = len(labels)
         zeros, ones = np.zeros(count, np.int64), np.ones(count, np.int64)
         return cls(labels, np.arange(count), zeros, ones)
-
-    @property
-    def numbered(self) -> PartialMappings:
-        """The labels with their own positions as origin."""
-        labels = self.labels
-        return PartialMappings(labels.states, labels.fields, np.arange(len(labels)))
 
     def extended(self, labels: PartialMappings, lanes: Ints, most_lanes: int) -> _LanesTaken:
         """Return extended labels with the lanes of one more variable, at most `most_lanes` each."""
