@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from tilewright.mapper.mapping.mapping import Mapping, Node, Sequential, Storage
-from tilewright.mapper.searches.result import EinsumMapping
 from tilewright.mapper.workload.workload import Workload
 
 
@@ -51,15 +50,3 @@ def _lifted(
         if remaining_tensors:
             branch.append(replace(node, tensors=remaining_tensors))
     return tuple(branch)
-
-
-def summed_costs(mappings: Iterable[EinsumMapping]) -> EinsumMapping:
-    """Return the sum of energies (J) and latencies (s) of Einsums that run one after the other.
-
-    The result's mapping is empty.
-    """
-    energy = latency = 0.0
-    for mapping in mappings:
-        energy += mapping.energy
-        latency += mapping.latency
-    return EinsumMapping(Mapping(()), energy, latency)

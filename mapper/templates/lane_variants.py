@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
-from typing import NamedTuple, overload
+from typing import NamedTuple
 
 from tilewright.mapper.model.occupancy.distributed import grid_of, places_at_work
 from tilewright.mapper.model.paths.view import Count
@@ -97,27 +97,6 @@ def _options(problem: Problem, template: Template) -> list[_Restrictable]:
     return [_Restrictable(loops, groups) for loops, groups in grouped if groups is not None]
 
 
-class _SingleChoices(Sequence[tuple[Choice, ...]]):
-    """The choices of a dimension, each as a group of its own, made when it is looked at."""
-
-    def __init__(self, choices: Sequence[Choice]) -> None:
-        self._choices = choices
-
-    def __len__(self) -> int:
-        return len(self._choices)
-
-    @overload
-    def __getitem__(self, index: int) -> tuple[Choice, ...]: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> _SingleChoices: ...
-
-    def __getitem__(self, index: int | slice) -> tuple[Choice, ...] | _SingleChoices:
-        if isinstance(index, slice):
-            return _SingleChoices(self._choices[index])
-        return (self._choices[index],)
-
-
 def _groups(problem: Problem, template: Template, loops: SpatialLoops) -> _Groups | None:
     """Group the choices of a dimension by their effect on slots; None if they have none."""
     if not loops.choices:
@@ -153,7 +132,7 @@ def _groups_above(
         )
     if problem.groups_lane_choices:
         return _groups_by_effect(problem, template, loops, holders_below)
-    return _SingleChoices(loops.choices)
+    return [(choice,) for choice in loops.choices]
 
 
 def _groups_by_effect(
@@ -193,12 +172,8 @@ def _feeds_places(problem: Problem, template: Template, loops: SpatialLoops) -> 
         if component.name not in names or grid is None or grid.name != loops.component:
             continue
         only_whole_places = problem.conventions.whole_places or component.physical_fanout == 1
-        dims = {
-            d.name
-            for d in component.physical_spatial
-            if d.fanout >= (2 if only_whole_places else 1)
-        }
-        if loops.name in dims:
+        fewest = 2 if only_whole_places else 1
+        if any(d.name == loops.name and d.fanout >= fewest for d in component.physical_spatial):
             return True
     return False
 

@@ -186,8 +186,8 @@ class ClosedFormCounts:
     ) -> Counter[Gaps]:
         counts: Counter[Gaps] = Counter()
         bounds = tuple(self._problem.einsum.bounds.values())
-        columns = [loops.variables.index(v) if v in loops.variables else -1 for v in self._names]
-        choices = [tuple(c[i] if i >= 0 else 1 for i in columns) for c in loops.choices]
+        named = [dict(zip(loops.variables, choice, strict=True)) for choice in loops.choices]
+        choices = [tuple(lanes.get(v, 1) for v in self._names) for lanes in named]
         for lanes, number in outer:
             for choice in choices:
                 product_lanes = tuple(a * b for a, b in zip(lanes, choice, strict=True))

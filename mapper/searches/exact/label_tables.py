@@ -205,10 +205,7 @@ class LabelEngine:
     def energy_before(self, step: ProgramStep, after: RemainingCost) -> RemainingCost:
         """Return lower bounds of energy and lanes below a step, from those above it."""
         if isinstance(step, TemporalLoops):
-            if not step.single:
-                return self._before_loops(step, self.axes_of(step.variables), after)
-            looped = [self._before_loops(None, self.axes_of((v,)), after) for v in step.variables]
-            return least_remaining([after, *looped])
+            return self._before_loops(step, after)
         if isinstance(step, PaymentStep):
             fields = [field for field, target in step.moves if target == 0]
             carried = after.carried.before_payment(fields)
@@ -299,13 +296,19 @@ class LabelEngine:
             result = kernels.union(result, looped, nd, work)
         return result
 
-    def _before_loops(
+    def _before_loops(self, step: TemporalLoops, after: RemainingCost) -> RemainingCost:
+        """Return the energy and lanes to come below temporal loops, from those above."""
+        if not step.single:
+            return self._before_axes(step, self.axes_of(step.variables), after)
+        looped = [self._before_axes(None, self.axes_of((v,)), after) for v in step.variables]
+        return least_remaining([after, *looped])
+
+    def _before_axes(
         self, step: ProgramStep | None, axes: Sequence[LatticeAxis], after: RemainingCost
     ) -> RemainingCost:
-        """Return the energy and lanes to come below temporal loops, from those above.
+        """Return the energy and lanes to come below loops along some axes, from those above.
 
-        `axes`: of the lattice, along which tiles may grow. `step`: the loop step if these are all
-        its axes, else None.
+        `step`: the loops if these are all their axes, else None.
         """
         energy = kernels.least_along(after.energy, axes)
         lanes = self._lanes_before(

@@ -124,18 +124,12 @@ def _first_move_calls(
     """Return the calls of each action of a memory that moves once what it holds in `holders`."""
     calls = {action.name: 0.0 for action in memory.actions}
     for access in problem.einsum.accesses:
-        if (access.tensor, memory.name) in holders:
-            name = "write" if access.output else "read"
-            calls[name] += _calls(problem, memory, access.tensor, name)
+        name = "write" if access.output else "read"
+        if name in calls and (access.tensor, memory.name) in holders:
+            values = memory.action(name).values_per_action[access.tensor]
+            size = touched_values(access, problem.einsum.bounds)
+            calls[name] += float(size * memory.actions_scale / values)
     return calls
-
-
-def _calls(problem: Problem, component: Component, tensor: str, name: str) -> float:
-    action = next((a for a in component.actions if a.name == name), None)
-    if action is None:
-        return 0.0
-    size = touched_values(problem.einsum.access(tensor), problem.einsum.bounds)
-    return float(size * component.actions_scale / action.values_per_action[tensor])
 
 
 def touched_values(access: TensorAccess, bounds: Mapping[str, int]) -> int:

@@ -15,7 +15,7 @@ from tilewright.mapper.searches.result import SearchCertificate, SearchResult
 from tilewright.mapper.searches.scope import einsum_restrictions, unfused_restrictions
 from tilewright.mapper.searches.search_errors import InternalError
 from tilewright.mapper.searches.solver import EinsumSolution, EinsumSolver
-from tilewright.mapper.searches.unfused import summed_costs, unfused_mapping
+from tilewright.mapper.searches.unfused import unfused_mapping
 from tilewright.mapper.workload.einsum import Einsum
 
 CORNER_SHARE = 0.5  # of the seconds left: for one corner of the hull of energy and latency
@@ -64,9 +64,8 @@ def _joined(solver: EinsumSolver, solutions: Sequence[EinsumSolution]) -> Scored
     """
     mapping = unfused_mapping(solver.workload, [solution.best.mapping for solution in solutions])
     score = score_mapping(solver.arch, solver.workload, mapping, solver.conventions)
-    total = summed_costs(solution.best for solution in solutions)
     for name in ("energy", "latency"):
-        summed, scored = getattr(total, name), getattr(score, name)
+        summed, scored = sum(getattr(s.best, name) for s in solutions), getattr(score, name)
         if not figures_agree(summed, scored):
             raise InternalError(
                 f"the Einsums' {name} add up to {summed!r}, the model says {scored!r}"

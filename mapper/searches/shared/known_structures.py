@@ -55,14 +55,11 @@ class _Known(NamedTuple):
 class KnownStructures(Generic[T]):
     """Keeps what was compiled of mapspaces in this process, for those that differ in numbers alone.
 
-    Beyond MOST_NODES nodes of step trees the least recently used are dropped. `looked_up`,
-    `shared`: how often one was asked for, and was there.
+    Beyond MOST_NODES nodes of step trees the least recently used are dropped.
     """
 
     def __init__(self) -> None:
         self._known: OrderedDict[Hashable, list[_Known]] = OrderedDict()
-        self.looked_up = 0
-        self.shared = 0
 
     def clear(self) -> None:
         """Drop all structures, to free their memory."""
@@ -87,13 +84,11 @@ class KnownStructures(Generic[T]):
 
         `price` puts the numbers of the mapspace in, or returns None where they do not go with it.
         """
-        self.looked_up += 1
         STRUCTURES.asked += 1
         for known in self._known.get(key.quick, ()):
             if known.key.rules == key.rules and known.size_tests.hold_for(space.problem.components):
                 priced = price(known.structure)  # type: ignore[arg-type]
                 if priced is not None:
-                    self.shared += 1
                     STRUCTURES.shared += 1
                     self._known.move_to_end(key.quick)
                     return priced

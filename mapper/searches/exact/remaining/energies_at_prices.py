@@ -57,10 +57,7 @@ class EnergiesAtPrices:
         """
         step = self._steps[number]
         if isinstance(step, TemporalLoops):
-            if not step.single:
-                return kernels.least_along(after, self._engine.axes_of(step.variables))
-            axes = (self._engine.axes_of((variable,)) for variable in step.variables)
-            return least_of([after, *(kernels.least_along(after, several) for several in axes)])
+            return self._before_loops(step, after)
         if isinstance(step, PaymentStep):
             return after
         if isinstance(step, SpatialStep):
@@ -76,6 +73,12 @@ class EnergiesAtPrices:
             added = [row + self._engine.least_carried(each, carried) for row, each in pairs]
         energies: Floats = after + np.array(added)
         return energies
+
+    def _before_loops(self, step: TemporalLoops, after: Floats) -> Floats:
+        if not step.single:
+            return kernels.least_along(after, self._engine.axes_of(step.variables))
+        axes = (self._engine.axes_of((variable,)) for variable in step.variables)
+        return least_of([after, *(kernels.least_along(after, several) for several in axes)])
 
     def _joules_of(self, number: int) -> list[Floats]:
         """Return the joules that a step adds at each price, made once.

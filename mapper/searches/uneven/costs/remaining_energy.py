@@ -21,6 +21,7 @@ from tilewright.mapper.searches.exact.kernels import Floats, Ints
 from tilewright.mapper.searches.uneven.costs.slot_charges import ChargeBound
 from tilewright.mapper.searches.uneven.costs.tile_chains import LaneRange
 from tilewright.mapper.searches.uneven.costs.uneven_counts import (
+    all_moved,
     groups_of,
     least_moved,
     tile_values,
@@ -148,12 +149,12 @@ class TileGrid:
         """
         if tensor not in self._moved:
             access = self.problem.einsum.access(tensor)
-            total: Floats = np.ones([1] * len(self.shape))
-            for group in groups_of(access):
-                total = total * least_moved(group, self.bounds, self._fewest)
-            for name in self.variables:
-                if name not in access.rank_variables:
-                    total = total * self._fewest(name)
+            total = all_moved(
+                groups_of(access),
+                self.variables,
+                lambda group: least_moved(group, self.bounds, self._fewest),
+                self._fewest,
+            )
             self._moved[tensor] = np.ascontiguousarray(np.broadcast_to(total, self.shape))
         return self._moved[tensor]
 

@@ -226,11 +226,10 @@ class TileChains:
         """
         key = (state, tail, lane, lanes)
         if key not in self._below:
-            tiles = self._lane_tiles(state, tail, lanes) if lane else self._loop_tiles(state, tail)
-            options = [(self._cut(state, tile, may_cut, lane), n) for tile, may_cut, n in tiles]
-            states = np.array([number for number, _ in options], np.int64)
-            lanes_taken = np.array([n for _, n in options], np.int64)
-            self._below[key] = (states, lanes_taken)
+            tiles = self._tiles_below(state, tail, lanes if lane else None)
+            states = [self._cut(state, tile, may_cut, lane) for tile, may_cut, _ in tiles]
+            lanes_taken = [n if lane else 1 for _, _, n in tiles]
+            self._below[key] = (np.array(states, np.int64), np.array(lanes_taken, np.int64))
         return self._below[key]
 
     def _even_ok(self, state: int, tile: int, tail: Tail) -> bool:
@@ -239,31 +238,22 @@ class TileChains:
             return can_finish_open(tile, tail)
         return bool(candidates(cut_tile or self.bound, tail)[tile])
 
-    def _loop_tiles(self, state: int, tail: Tail) -> list[tuple[int, bool, int]]:
-        tile, may_cut, _ = self._head(state)
-        even = [t for t in divisors(tile) if self._even_ok(state, t, tail)]
-        options = [(t, may_cut and t in self._wholes, 1) for t in even]
-        if may_cut:
-            odd = np.flatnonzero(candidates(tile, tail)[:tile]).tolist()
-            options += [(t, False, 1) for t in odd if tile % t]
-        return options
+    def _tiles_below(
+        self, state: int, tail: Tail, lanes: LaneRange | None
+    ) -> list[tuple[int, bool, int]]:
+        """Return the tiles that a slot can leave: (tile, whether an uneven loop may come, turns).
 
-    def _lane_tiles(self, state: int, tail: Tail, lanes: LaneRange) -> list[tuple[int, bool, int]]:
+        `lanes`: of a spatial slot, whose turns are lanes; None for a temporal one.
+        """
         tile, may_cut, _ = self._head(state)
-        fewest_lanes, most_lanes = lanes
+        fewest, most = lanes or (1, tile)
+        turns = divisors(tile) if lanes else divisors(tile)[::-1]
+        even = [(tile // n, n) for n in turns if fewest <= n <= most]
         options = [
-            (tile // n, may_cut and tile // n in self._wholes, n)
-            for n in divisors(tile)
-            if fewest_lanes <= n <= most_lanes and self._even_ok(state, tile // n, tail)
+            (t, may_cut and t in self._wholes, n) for t, n in even if self._even_ok(state, t, tail)
         ]
-        if may_cut:
-            odd = np.flatnonzero(candidates(tile, tail)[:tile]).tolist()
-            options += [
-                (t, False, n)
-                for t in odd
-                if tile % t and fewest_lanes <= (n := -(-tile // t)) <= most_lanes
-            ]
-        return options
+        odd = _odd_tiles(tile, tail) if may_cut else []
+        return options + [(t, False, n) for t, n in odd if fewest <= n <= most]
 
     def _cut(self, state: int, tile_below: int, may_cut: bool, lane: Lane | None) -> int:
         tile, _, cut_tile = self._head(state)
@@ -295,3 +285,9 @@ class TileChains:
             return (full * pieces, full, remainder)
         odd_pieces, odd_remainder = divmod(odd_tile, below)
         return (full * pieces + odd * odd_pieces, odd if odd_remainder else 0, odd_remainder)
+
+
+def _odd_tiles(tile: int, tail: Tail) -> list[tuple[int, int]]:
+    """Return the tiles that an uneven loop can leave of a tile, each with the turns of the loop."""
+    below = np.flatnonzero(candidates(tile, tail)[:tile]).tolist()
+    return [(t, -(-tile // t)) for t in below if tile % t]

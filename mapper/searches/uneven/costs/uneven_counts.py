@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import product
 from typing import Any
 
@@ -171,10 +172,7 @@ def least_moved(
             for v, full in zip(group.variables, ends, strict=True)
         }
         corners.append(_linear(group.forms[0], bounds, tiles))
-    bound = corners[0]
-    for corner in corners[1:]:
-        bound = np.minimum(bound, corner)
-    return bound
+    return reduce(np.minimum, corners)
 
 
 def _least_inside(
