@@ -10,7 +10,6 @@ from math import inf
 from typing import Any
 
 from tilewright.arch.quantities import with_unit
-from tilewright.mapper.fusion.bounds.cost_limit import EnergyLatency
 from tilewright.mapper.fusion.fused_answer import mapping_of_label
 from tilewright.mapper.fusion.fused_plan import FusedPlan
 from tilewright.mapper.fusion.fused_problem import (
@@ -23,7 +22,7 @@ from tilewright.mapper.fusion.join.join_deepening import JoinResult, JoinSearch
 from tilewright.mapper.fusion.tie_break import break_ties
 from tilewright.mapper.mapping.scored_mapping import ScoredMapping
 from tilewright.mapper.model.evaluation import score_mapping
-from tilewright.mapper.searches.budget import Budget, EndReason, WorkLeft
+from tilewright.mapper.searches.budget import Budget
 from tilewright.mapper.searches.mapping_scorer import figures_agree
 from tilewright.mapper.searches.request import Request
 from tilewright.mapper.searches.result import Report, SearchStatistics, no_report
@@ -32,7 +31,6 @@ from tilewright.mapper.workload.errors import InfeasibleMapping
 
 ENERGY_SHARE = 0.4  # of the seconds left: for the least energy, which other objectives start from
 LATENCY_SHARE = 0.4  # of those left then: for the least latency, from which products start, too
-STRAIGHT_WORK = 20_000  # checks of the budget, some seconds: more than most workloads need
 MOST_KNOWN = 10  # mappings passed on the way, of which one may be a better start
 TIED = 1e-12  # relative: values that differ by less are equal
 NO_RESULT = JoinResult(None, None, 0.0, (0.0, 0.0), None)
@@ -191,8 +189,11 @@ class FusedOptimizer:
         `seed`: a result to start from; None: none.
         """
         problem = plan.problem
-        search, result = self._searched(plan, budget, report, seed)
+        search = JoinSearch(problem, budget, report, seed, plan.cache)
+        result = search.solve()
         self.statistics = self.statistics.plus(search.statistics)
+        if problem.objective == "energy":  # where other searches may start
+            self._passed += search.history
         if result.label is None:
             return FusedOptimum(result, None)
         optimum = self._score(plan, result, counts_latency=problem.objective != "energy")
@@ -204,42 +205,6 @@ class FusedOptimizer:
             return optimum
         better = replace(result, label=tie_break.result.label, steps=tie_break.result.steps)
         return self._score(plan, better, counts_latency=True)
-
-    def _searched(
-        self, plan: FusedPlan, budget: Budget, report: Report, seed: JoinResult | None
-    ) -> tuple[JoinSearch, JoinResult]:
-        """Search a plan; return the search and its result.
-
-        With an unlimited budget and no seed, first a plain search of little work is tried: finding
-        a good start takes longer than many whole searches. If it does not end, its bounds and a
-        good start follow.
-        """
-        known = NO_RESULT
-        if seed is None and not budget.is_limited:
-            limited = replace(budget, work=WorkLeft(STRAIGHT_WORK))
-            straight = JoinSearch(plan.problem, limited, report, cache=plan.cache)
-            known = straight.solve()
-            self._remember(straight)
-            if known.ended is not EndReason.WORK:
-                return straight, known
-            self.statistics = self.statistics.plus(straight.statistics)
-            seed = replace(known, label=None, steps=None, least_costs=_least_costs(plan, known))
-        value = _value_of(plan.problem, known)
-
-        def report_best(best: float, lower_bound: float) -> None:
-            report(min(best, value), lower_bound)
-
-        search = JoinSearch(plan.problem, budget, report_best, seed, plan.cache)
-        result = search.solve()
-        self._remember(search)
-        if result.exhausted and value < _value_of(plan.problem, result):
-            result = replace(result, label=known.label, steps=known.steps)
-        return search, result
-
-    def _remember(self, search: JoinSearch) -> None:
-        """Keep what a search for the least energy passed, where other searches may start."""
-        if search.problem.objective == "energy":
-            self._passed += search.history
 
     def _score(self, plan: FusedPlan, result: JoinResult, counts_latency: bool) -> FusedOptimum:
         """Score the mapping of a result.
@@ -256,14 +221,6 @@ class FusedOptimizer:
 def _value_of(problem: FusedProblem, result: JoinResult) -> float:
     """Return the objective's value of a result's mapping; infinity if it has no mapping."""
     return inf if result.label is None else float(problem.value(*result.label.measures))
-
-
-def _least_costs(plan: FusedPlan, result: JoinResult) -> EnergyLatency:
-    """Return the lower bounds that a search has proven: energy in joule, latency in second."""
-    energy, latency = result.least_costs
-    if plan.problem.objective == "energy":
-        return max(energy, result.lower_bound), latency
-    return energy, latency
 
 
 def _latency(energy: Any, latency: Any, *_: Any) -> Any:  # noqa: ARG001

@@ -160,23 +160,6 @@ class ChoiceBounds:
             return self.windows.costs_of_later(costs)
         return self._relaxation.costs_of_later(costs)
 
-    def own_limits(self) -> list[dict[OnChipChoice, CostLimit]]:
-        """Return, per Einsum and choice of tensors on chip, its lower bound as its cost limit.
-
-        Under it an Einsum has only mappings that attain the bound, if one was found that does. Only
-        the metric whose bounds are raised (energy or latency) is limited; choices with an infinite
-        bound are left out.
-        """
-        metric = self.metric
-        return [
-            {
-                bound.choice: CostLimit(*with_metric(NEVER, metric, bound.bound[metric]))
-                for bound in bounds
-                if bound.bound[metric] < inf
-            }
-            for bounds in self._bounds
-        ]
-
     def use_windows(self, ends: Sequence[int]) -> None:
         """Bound windows of neighbouring Einsums, too; `ends`: the first Einsum behind each."""
         self.windows = WindowBounds(self._relaxation, ends)

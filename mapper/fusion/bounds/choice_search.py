@@ -146,26 +146,22 @@ class ChoiceSearch:
             bound.bound, bound.raised = NEVER, frozenset(METRICS)
             return
         highest = aim.limit(bound.known_start[metric], limit[metric])
-        attained = self._look_below(bound, aim, with_metric(limit, metric, highest))
+        attained = self._look_below(bound, metric, with_metric(limit, metric, highest))
         if not attained and highest >= limit[metric]:
             bound.bound, bound.raised = NEVER, bound.raised | {metric}
 
-    def _look_below(self, bound: ChoiceBound, aim: Aim, limit: EnergyLatency) -> bool:
+    def _look_below(self, bound: ChoiceBound, metric: int, limit: EnergyLatency) -> bool:
         """Search for pmappings that cost no more than `limit`, and set the bound to what was found.
 
         Tell whether some pmapping attains the bound. Known bounds of equal choices are used first.
         """
-        metric = aim.metric
         cached = self._cached_least(bound, metric)
         if cached.attained and self._ties is None:
             return self._set_bound(bound, metric, cached.bound, True)
         if cached.rules_out(limit[metric]):
             return self._set_bound(bound, metric, cached.bound, False)
         ceilings = limit if self._ties is not None else with_metric(NEVER, metric, limit[metric])
-        cost_limit = CostLimit(*ceilings)
-        if metric and aim.slack == DEEPENING[0] and self._attains_start(bound, cost_limit):
-            return self._set_bound(bound, metric, bound.known_start[metric], True)
-        pmapping_filter = PmappingFilter(cost_limit, beam=self._beam)
+        pmapping_filter = PmappingFilter(CostLimit(*ceilings), beam=self._beam)
         least_cost = self._builder.least_cost(bound.choice, pmapping_filter, metric)
         if least_cost == inf:
             return self._set_bound(bound, metric, limit[metric], False)
@@ -188,15 +184,6 @@ class ChoiceSearch:
     def _cached_least(self, bound: ChoiceBound, metric: int) -> CachedBound:
         cache = self._builder.cache.least_costs
         return cache.get((bound.choice.key_alone, metric), CachedBound(0.0, False))
-
-    def _attains_start(self, bound: ChoiceBound, cost_limit: CostLimit) -> bool:
-        """Tell whether a few representative pmappings already attain the latency of the start."""
-        for fused in (False, True):
-            pmapping_filter = PmappingFilter(cost_limit, fused, representatives=True)
-            least_latency = self._builder.least_cost(bound.choice, pmapping_filter, 1)
-            if least_latency <= bound.known_start[1] * (1 + NOISE):
-                return True
-        return False
 
     def start(self, bound: ChoiceBound) -> None:
         """Raise the bound to what the choice's templates give without a search, and note it.

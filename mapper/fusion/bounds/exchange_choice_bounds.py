@@ -64,15 +64,15 @@ class EinsumBounds(ChoiceBounds):
         ]
         super().__init__(problem, bounds, self._search.metric)
 
-    def start_all(self, is_wanted: Callable[[OnChipChoice], bool] = lambda _: True) -> None:
+    def start_all(self) -> None:
         """Raise the bounds of choices to where a search of each choice would start.
 
-        A choice is the set of an Einsum's exchanged tensors that stay on chip. `is_wanted`: tells
-        for which choices, by default for all. It takes the templates of each choice, but no search.
-        Raises OutOfBudget, and UnsupportedFeature for templates that cannot be modelled.
+        A choice is the set of an Einsum's exchanged tensors that stay on chip. It takes the
+        templates of each choice, but no search. Raises OutOfBudget, and UnsupportedFeature for
+        templates that cannot be modelled.
         """
         for bound in (bound for bounds in self._bounds for bound in bounds):
-            if bound.start is None and is_wanted(bound.choice):
+            if bound.start is None:
                 self._search.start(bound)
 
     def raise_below(self, first: int, most: Sequence[Mapping[int, float]], highest: float) -> bool:
@@ -140,23 +140,6 @@ class EinsumBounds(ChoiceBounds):
                         )
                 for index, sweep in enumerate(sweeps):
                     sweep.advance(self._einsum_costs(number, index))
-            self._report(self.least_costs)
-
-    def attain(self, is_wanted: Callable[[OnChipChoice], bool]) -> None:
-        """Raise the bounds of some choices until a mapping of the Einsum attains each.
-
-        `is_wanted`: tells which choices. Of choices that keep the same tensors on chip but differ
-        in their placements, only the cheapest is raised that far. Raises OutOfBudget, and
-        UnsupportedFeature for templates that cannot be modelled.
-        """
-        for number in range(len(self._bounds)):
-            while cheapest := [
-                bound
-                for bound in self._least_of_siblings(number).values()
-                if is_wanted(bound.choice) and self.metric not in bound.raised
-            ]:
-                for bound in cheapest:
-                    self._search.search_further(bound, NEVER)
             self._report(self.least_costs)
 
     def least_below(self, number: int, mask: int, limit: float) -> float:

@@ -1,9 +1,8 @@
 """Search a whole workload; pmappings that cost too much are never made.
 
-1. The first mapping keeps nothing on chip between Einsums: each Einsum is at its best alone.
-2. What each Einsum costs at least, alone, with each choice of tensors on chip, bounds what it
+1. What each Einsum costs at least, alone, with each choice of tensors on chip, bounds what it
    leaves to all others. Choices that agree add up to a lower bound (exchange_choice_bounds.py).
-3. Pmappings that cost more than a limit leaves to them, when all other Einsums cost their least,
+2. Pmappings that cost more than a limit leaves to them, when all other Einsums cost their least,
    cannot matter below that limit. The limit is raised from the lower bound on, until a mapping lies
    below it: then none is better (theory/fusion.md §6.2). At each limit mappings without shared
    loops come first: there are few, and one that meets the lower bound ends the search.
@@ -15,7 +14,7 @@ loops are looked at.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
@@ -84,20 +83,6 @@ class JoinResult:
         if self.label is None or self.steps is None:
             return None
         return JoinedMapping(self.label, self.steps)
-
-
-def _keeps_nothing_on_chip(choice: OnChipChoice) -> bool:
-    return choice.mask == 0
-
-
-def _unfused(
-    limits: Sequence[Mapping[OnChipChoice, CostLimit]],
-) -> list[dict[OnChipChoice, CostLimit]]:
-    """Return the limits of those choices, per Einsum, that keep nothing on chip."""
-    return [
-        {choice: limit for choice, limit in of_einsum.items() if choice.mask == 0}
-        for of_einsum in limits
-    ]
 
 
 class JoinSearch:
@@ -257,18 +242,17 @@ class JoinSearch:
             self._raise_windows(bounds)
         finally:
             self._take_lower_bound(bounds)
-        start, rising, is_first = self._lower_bound, RisingLimit(SECOND_STEP), True
+        start, rising = self._lower_bound, RisingLimit(SECOND_STEP)
         while not self._is_proven and self._lower_bound < inf:
             is_last = start == 0 or self.problem.ties is not None
             limit = inf if is_last else self._lower_bound + rising.step * start
             done = self._work
             if self.problem.by_cost:
                 bounds.raise_cheapest(self._incumbent_ceilings, min(limit, self._best.value))
-            self._solve_below(limit, bounds, is_first)
+            self._solve_below(limit, bounds)
             self._lower_bound = min(max(self._lower_bound, limit), self._best.value)
             self._report(self._best.value, self._lower_bound)
             rising.advance(self._work - done)
-            is_first = False
 
     def _take_lower_bound(self, bounds: EinsumBounds) -> None:
         """Compute the lower bound of the objective anew from the bounds of the Einsums."""
@@ -296,9 +280,6 @@ class JoinSearch:
         if self.problem.is_narrowed:
             self._search_narrowed(bounds)
             return
-        if self._best.mapping is None and self._strategy.starts_unfused:
-            bounds.attain(_keeps_nothing_on_chip)
-            self._solve_unfused(bounds)
         self._raise_all(bounds)
 
     @property
@@ -427,24 +408,15 @@ class JoinSearch:
         lower_bound = max(self._ceilings.value(least_costs), self._lower_bound)
         self._report(self._best.value, min(lower_bound, self._best.value))
 
-    def _solve_unfused(self, bounds: EinsumBounds) -> None:
-        """Find a mapping that keeps nothing on chip."""
-        limits = _unfused(bounds.own_limits())
-        pmapping_filter = PmappingFilter(CostLimit(), fused=False)
-        self._solve_graph(
-            self._graphs.graph(limits, bounds.join_limits(NEVER), pmapping_filter), inf
-        )
-
-    def _solve_below(self, limit: float, bounds: EinsumBounds, first: bool) -> None:
+    def _solve_below(self, limit: float, bounds: EinsumBounds) -> None:
         """Look for a mapping of value `limit` or less that is better than the best one.
 
-        First among the fewest mappings, such as those without shared loops. `first`: the limit is
-        the lower bound.
+        First among the fewest mappings, those without shared loops.
         """
-        for fused, representatives in self._strategy.passes(first, self._started_by_beam):
+        for fused in self._strategy.passes(self._started_by_beam):
             highest = min(limit, self._best.value)
             ceilings = self.cost_ceilings(highest)
-            pmapping_filter = PmappingFilter(CostLimit(), fused, representatives)
+            pmapping_filter = PmappingFilter(CostLimit(), fused)
             limits = bounds.cost_limits(ceilings), bounds.join_limits(ceilings)
             self._solve_graph(self._graphs.graph(*limits, pmapping_filter), highest)
             if self._is_proven:

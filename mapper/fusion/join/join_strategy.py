@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from tilewright.mapper.fusion.copies.copy_table import CopyTable
 from tilewright.mapper.fusion.fused_einsum import LARGE, FusedEinsum
@@ -15,16 +14,6 @@ from tilewright.mapper.searches.budget import Budget
 MANY_EINSUMS = 4
 FEW_TEMPLATES = 180  # of all different Einsums, each with one choice on chip, to start with
 LEAST_TEMPLATES, MOST_TEMPLATES = 4, 60  # of an Einsum and a choice of tensors on chip
-
-
-class JoinPass(NamedTuple):
-    """Say which mappings a pass looks at: `fused`, with shared loops; `representatives`, few.
-
-    Few: of pmappings that agree in energy, capacity and lanes only one.
-    """
-
-    fused: bool
-    representatives: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +44,6 @@ class JoinStrategy:
         """
         different = len({fused.key for fused in self._solved_einsums})
         return min(max(FEW_TEMPLATES // max(1, different), LEAST_TEMPLATES), MOST_TEMPLATES)
-
-    @property
-    def starts_unfused(self) -> bool:
-        """Whether a mapping that keeps nothing on chip is looked for before bounds are raised."""
-        return self.problem.ties is None and (
-            self.problem.counts_capacity or not self.problem.by_cost
-        )
 
     @property
     def raises_latency(self) -> bool:
@@ -99,26 +81,23 @@ class JoinStrategy:
         solved = [entry for entry in self.problem.einsums if not isinstance(entry, CopyTable)]
         return len(solved) >= MANY_EINSUMS
 
-    def passes(self, is_first: bool, has_good_mapping: bool) -> Iterator[JoinPass]:
-        """Yield which mappings are looked at below one limit, one pass after the other.
+    def passes(self, has_good_mapping: bool) -> Iterator[bool]:
+        """Yield, per pass below one limit, whether it looks at mappings with shared loops.
 
-        `is_first`: the limit is the lower bound. `has_good_mapping`: one from the fast first
-        search.
+        `has_good_mapping`: one from the fast first search.
         """
-        attained = is_first and self.problem.objective == "latency" and self.problem.ties is None
-        for representatives in (True, False) if attained else (False,):
-            if not has_good_mapping or not self.problem.counts_capacity:
-                yield JoinPass(False, representatives)
-            if self.problem.counts_capacity:
-                yield JoinPass(True, representatives)
+        if not has_good_mapping or not self.problem.counts_capacity:
+            yield False
+        if self.problem.counts_capacity:
+            yield True
 
     @property
     def _is_large(self) -> bool:
         """Whether some Einsum has many placements times tile shapes (LARGE).
 
-        False in the fast first search, and in a trial of limited work.
+        False in the fast first search.
         """
-        if self.problem.is_narrowed or self.budget.work is not None:
+        if self.problem.is_narrowed:
             return False
         return any(fused.size >= LARGE for fused in self._solved_einsums)
 

@@ -80,16 +80,14 @@ class PmappingFilter:
     """Say which pmappings of an Einsum and a set of tensors on chip are made.
 
     `cost_limit`: most energy in joule and latency in second. `fused`: with fused loops, which other
-    Einsums may share, or without any. `representatives`: of pmappings that agree in energy,
-    capacity and lanes only one is made, which is faster; all that are made exist, but better ones
-    may be missing. `beam`: of a tile shape only the partial mapping of least energy is kept at each
-    step, which is much faster; again all that are made exist. `agreed`: tiles that tensors on chip
-    must have, because Einsums that share them have no others.
+    Einsums may share, or without any. `beam`: of a tile shape only the partial mapping of least
+    energy is kept at each step, which is much faster; all that are made exist, but better ones may
+    be missing. `agreed`: tiles that tensors on chip must have, because Einsums that share them have
+    no others.
     """
 
     cost_limit: CostLimit
     fused: bool = True
-    representatives: bool = False
     beam: bool = False
     agreed: tuple[AgreedTile, ...] = ()
 
@@ -468,10 +466,8 @@ def _n_deciding_fields(
 ) -> int:
     """Return in how many leading fields a label must be no worse than another to replace it.
 
-    With a beam one (energy); else the fields of energy, or more if latency counts.
+    With a beam one (energy); else the fields of energy, or all if latency counts.
     """
     if pmapping_filter.beam:
         return 1
-    if not counts_latency:
-        return fields.n_energy_fields
-    return fields.n_class_fields if pmapping_filter.representatives else fields.width
+    return fields.width if counts_latency else fields.n_energy_fields

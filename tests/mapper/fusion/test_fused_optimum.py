@@ -9,7 +9,6 @@ from explore import at_night
 from fused_cases import random_case, random_deep_case
 from two_matmuls import ARCH, WORKLOAD
 
-from tilewright.mapper.fusion import fused_optimum
 from tilewright.mapper.fusion.fused_optimum import FusedOptimizer, garbage_collection_paused
 from tilewright.mapper.fusion.fused_plan import plan_fused_search
 from tilewright.mapper.fusion.fused_problem import OBJECTIVE_VALUES
@@ -84,10 +83,7 @@ workload:
 """
 
 
-def test_what_a_search_has_proven_stays_when_it_starts_anew(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(fused_optimum, "STRAIGHT_WORK", 3000)
+def test_what_a_search_has_proven_stays_when_it_starts_anew() -> None:
     steps: list[Progress] = []
     found = fused_search(path_of("hardware", "edge_npu"), BOTTLENECK, progress=steps.append)
     bounds = [step.lower_bound for step in steps if step.doing == "fused mappings"]
