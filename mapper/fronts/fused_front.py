@@ -1,272 +1,190 @@
-"""The Pareto set over energy and latency of a workload whose Einsums may share loops.
+"""The Pareto set over energy, latency and usages of a workload whose Einsums may share loops.
 
-First the corners of the convex hull: each is the least of energy + price x latency, which the pass
-of labels finds with its bounds. Then one more pass keeps every label that no point found covers,
-when the least that is still to be paid is added (theory/fusion.md §4, §5).
+A label is kept unless a known mapping covers it when the least energy and latency that are still to
+be paid are added; its usages never fall. Without usages the mappings of least energy and of least
+latency come first: what costs more than either in both is covered. With usages, or where a budget
+may end the search, mappings of little energy come first: they cover most others, and are proven to
+be complete where the search ends (theory/fronts.md §4).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from math import inf
-from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tilewright.mapper.fronts.front_search import FrontResult, pareto_mappings, requested_metrics
-from tilewright.mapper.fronts.pareto_points import NOISE, undominated
-from tilewright.mapper.fusion.boundary.usage_peaks import NO_USAGE
+from tilewright.mapper.fronts.pareto_points import covered, undominated
+from tilewright.mapper.fusion.bounds.cost_limit import NEVER, EnergyLatency
 from tilewright.mapper.fusion.copies.copy_table import CopyTable
+from tilewright.mapper.fusion.fused_answer import fused_restrictions
 from tilewright.mapper.fusion.fused_optimum import (
     FusedOptimizer,
     garbage_collection_paused,
     score_result,
 )
 from tilewright.mapper.fusion.fused_plan import plan_fused_search
-from tilewright.mapper.fusion.fused_problem import OBJECTIVE_VALUES, ValueFunction
+from tilewright.mapper.fusion.fused_problem import OBJECTIVE_VALUES
 from tilewright.mapper.fusion.join.compatibility_graph import CompatibilityGraph
 from tilewright.mapper.fusion.join.join_deepening import JoinResult, JoinSearch
-from tilewright.mapper.fusion.join.join_pmappings import LabelPass, WholeLabel
-from tilewright.mapper.fusion.join.label_columns import LabelColumns
-from tilewright.mapper.fusion.join.label_deepening import LabelDeepening
+from tilewright.mapper.fusion.join.join_pmappings import LabelPass
+from tilewright.mapper.fusion.join.label_columns import METRICS, LabelColumns
+from tilewright.mapper.mapping.score import Score
 from tilewright.mapper.mapping.scored_mapping import ScoredMapping
-from tilewright.mapper.searches.budget import Budget, EndReason, OutOfBudget
+from tilewright.mapper.searches.budget import EndReason, OutOfBudget
 from tilewright.mapper.searches.exact.kernels import Floats
 from tilewright.mapper.searches.exact.label_metrics import Objective
 from tilewright.mapper.searches.mapping_scorer import TOLERANCE
+from tilewright.mapper.searches.objective.measures import FrontMetrics
 from tilewright.mapper.searches.request import Request
-from tilewright.mapper.searches.restrictions import Restrictions
 from tilewright.mapper.searches.result import FrontProof, SearchStatistics
-from tilewright.mapper.searches.search_errors import InternalError
 
-LeastLabel = Callable[[ValueFunction], WholeLabel | None]  # the label with the least value
+ENDS: tuple[Objective, ...] = ("energy", "latency")
+SLICES = (0.01, 0.1, 1.0, inf)  # of energy, above the least
+TOO_MANY = (
+    f"the search of the front ended at {EndReason.LABELS.value}, not at its budget: a front over"
+    " fewer metrics, such as usage.MEMORY instead of usage, keeps fewer"
+)
 
 
-def front_of_fused(
-    request: Request, incumbent: ScoredMapping, restrictions: Restrictions
-) -> FrontResult:
+def front_of_fused(request: Request, incumbent: ScoredMapping) -> FrontResult:
     """Return the Pareto set of all mappings of a workload, fused or not.
 
-    Over the metrics that the request asks for. `incumbent`: a mapping found before, which the set
-    may contain. `restrictions`: what is left out of the mappings searched, for the proof. A budget
-    that ends leaves a part of the set, and the proof says so. Raises TilewrightError for a metric
-    that does not exist, UnsupportedFeature for what the fused search cannot model, InternalError if
-    search and model disagree about a mapping.
+    Over the metrics that the request asks for; the usage of a memory is the most bits in it at a
+    time. `incumbent`: a mapping found before, which the set may contain. A budget that ends leaves
+    a part of the set, and the proof says up to which energy it is whole. Raises TilewrightError for
+    a metric that does not exist, UnsupportedFeature for what the fused search cannot model or
+    count, InternalError if search and model disagree about a mapping.
     """
     measures = requested_metrics(request, request.workload.einsums)
-    if measures.memories:
-        from tilewright.mapper.fronts.fused_usage_front import front_with_usage
-
-        return front_with_usage(request, incumbent, measures)
-    search = FusedFrontSearch(request)
+    search = FusedFrontSearch(request, incumbent, measures)
     with garbage_collection_paused():
-        is_complete = search.run()
-    mappings = pareto_mappings([incumbent, *search.mappings], measures)
-    proof = FrontProof(measures.names, inf if is_complete else 0.0, restrictions)
-    return FrontResult(mappings, proof, search.statistics)
+        proven = search.run()
+    mappings = pareto_mappings(search.mappings, measures)
+    proof = FrontProof(measures.names, proven, search.restrictions)
+    return FrontResult(mappings, proof, search.statistics, search.notes)
 
 
 class FusedFrontSearch:
-    """Find the Pareto set of a workload over energy and latency, with fused mappings.
+    """Find the Pareto set of a workload over energy, latency and usages, with fused mappings.
 
     In a fused mapping Einsums share loops and keep tensors on chip between them. `request`:
-    architecture, workload, options and budget. `mappings`: scored mappings found so far, which
-    contain the set. `statistics`: what was looked at.
+    architecture, workload, options and budget. `incumbent`: a mapping found before. `measures`: the
+    metrics. `mappings`: scored mappings found so far, which contain the set. `restrictions`: what
+    is left out of the mappings searched. `statistics`: what was looked at. `notes`: why it ended,
+    where the user set no such limit.
     """
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: Request, incumbent: ScoredMapping, measures: FrontMetrics) -> None:
         self._request = request
         self._budget = request.budget
-        self._plan = plan_fused_search(request, "front", OBJECTIVE_VALUES["edp"])
-        self._columns = LabelColumns(self._plan.problem.capacities, NO_USAGE)
-        self._optimizer = FusedOptimizer(request, self._plan, self._budget)
-        self.mappings: list[ScoredMapping] = []
+        self._timed = 1 in measures.metric_columns
+        objective = "front" if self._timed else "energy"
+        self._plan = plan_fused_search(
+            request, objective, OBJECTIVE_VALUES["edp"], measures.memories
+        )
+        problem = self._plan.problem
+        self._usage = problem.usage
+        self._columns = LabelColumns(problem.capacities, problem.usage)
+        usages = (METRICS + self._usage.names.index(name) for name in measures.memories)
+        self._counted = [*(i for i in measures.metric_columns if i < METRICS), *usages]
+        self.restrictions = fused_restrictions(problem, self._plan.memories)
+        self.mappings = [incumbent]
         self.statistics = SearchStatistics()
+        self.notes: tuple[str, ...] = ()
 
-    def run(self) -> bool:
-        """Search, and tell whether the set is whole.
+    def run(self) -> float:
+        """Search; return up to which energy the set is whole.
 
-        False if the budget ended, or if mappings of copy Einsums were left out that could be
-        better. Raises UnsupportedFeature for what the fused search cannot model, InternalError if
-        search and model disagree about a mapping.
+        In joule; inf: it is whole; 0: nothing is proven, because the budget ended at once or
+        mappings of copy Einsums were left out that could be better. Raises UnsupportedFeature for
+        what the fused search cannot model, InternalError if search and model disagree about a
+        mapping.
         """
-        frugal, fast = self._end("energy"), self._end("latency")
-        self.statistics = self._optimizer.statistics
-        if frugal is None or fast is None:
-            return False
-        self._tell("between its ends")
-        try:
-            graph = self._graph_within(fast.score.energy, frugal.score.latency)
-        except OutOfBudget:
-            return False
-        labels, is_complete = self._inside(graph)
-        for label in labels:
-            ended = None if is_complete else EndReason.SECONDS
-            result = JoinResult(label, graph.steps, 0.0, (0.0, 0.0), ended)
-            self.mappings.append(score_result(self._request, self._plan, result))
+        if self._usage.names:
+            self._tell("front of fused mappings")
+            proven = self._pass_slices(NEVER, SLICES)
+        else:
+            within = self._between_ends()
+            slices = SLICES if self._budget.is_limited else SLICES[-1:]
+            proven = 0.0 if within is None else self._pass_slices(within, slices)
         copies = [entry for entry in self._plan.problem.einsums if isinstance(entry, CopyTable)]
-        return is_complete and all(copy.is_optimal for copy in copies)
+        return proven if all(copy.is_optimal for copy in copies) else 0.0
 
-    def _tell(self, part: str) -> None:
-        self._request.reporter(f"front of fused mappings, {part}")(inf, 0.0)
+    def _tell(self, doing: str) -> None:
+        self._request.reporter(doing)(inf, 0.0)
 
-    def _graph_within(self, energy: float, latency: float) -> CompatibilityGraph:
-        """Return the graph of all mappings of at most so much energy (J) and latency (s).
+    def _between_ends(self) -> EnergyLatency | None:
+        """Find the mappings of least energy and of least latency, as far as these are metrics.
 
-        Raises OutOfBudget.
+        Return the most energy and latency of a mapping that neither of them covers; None if one is
+        not proven in the budget.
+        """
+        optimizer = FusedOptimizer(self._request, self._plan, self._budget)
+        for objective in (ENDS[number] for number in self._counted):
+            self._tell(f"front of fused mappings, its least {objective}")
+            optimum = optimizer.best(objective, OBJECTIVE_VALUES[objective])
+            self.statistics = optimizer.statistics
+            if optimum.scored is not None:
+                self.mappings.append(optimum.scored)
+            if optimum.scored is None or optimum.result.exhausted:
+                return None
+        self._tell("front of fused mappings, between its ends")
+        ends = [scored.score for scored in self.mappings[1:]]
+        energy = max(score.energy for score in ends) * (1 + TOLERANCE)
+        return energy, max(score.latency for score in ends) * (1 + TOLERANCE)
+
+    def _pass_slices(self, within: EnergyLatency, slices: tuple[float, ...]) -> float:
+        """Pass the labels of all mappings in slices of energy; return that up to which it came.
+
+        `within`: most joules and seconds of a mapping of the set. `slices`: limits above the least
+        energy, relative.
         """
         search = JoinSearch(self._plan.problem, self._budget, cache=self._plan.cache)
+        proven = 0.0
         try:
-            graph = search.graph_within(energy * (1 + TOLERANCE), latency * (1 + TOLERANCE))
-        finally:
-            self.statistics = self.statistics.plus(search.statistics)
-        if graph is None:
-            raise InternalError("the ends of the front are not among its mappings")
-        return graph
+            for limit, graph in search.energy_slices(slices, within):
+                if graph is not None:
+                    self._pass(graph)
+                proven = limit
+                if self._covers_all_above(limit, search.least_latency):
+                    proven = inf
+                    break
+        except OutOfBudget as end:
+            is_unexpected = end.reason is EndReason.LABELS and self._usage.names
+            self.notes = (TOO_MANY,) if is_unexpected else ()
+        self.statistics = self.statistics.plus(search.statistics)
+        return proven
 
-    def _inside(self, graph: CompatibilityGraph) -> tuple[list[WholeLabel], bool]:
-        """Return (Pareto set of a graph, True), or (its corners so far, False) without budget."""
-        corners: list[WholeLabel] = []
-        try:
-            hull_corners(lambda value: self._least(graph, value), corners)
-            front = FrontPass(graph, self._columns, corners, self._budget)
-            labels = front.solve()
-        except OutOfBudget:
-            return pareto_labels(corners), False
-        self.statistics = self.statistics.plus(SearchStatistics(labels=front.labels))
-        return labels, True
+    def _covers_all_above(self, energy: float, latency: float) -> bool:
+        """Tell whether a mapping covers all of more energy: it has the least of all else.
 
-    def _end(self, objective: Objective) -> ScoredMapping | None:
-        """Return the mapping with the least of one metric.
-
-        None if that is not proven in the budget.
+        `energy`: in joule; `latency`: at least so many seconds are in every mapping. No usage is
+        below 0.
         """
-        self._tell(f"its least {objective}")
-        optimum = self._optimizer.best(objective, OBJECTIVE_VALUES[objective])
-        if optimum.scored is not None:
-            self.mappings.append(optimum.scored)
-        return None if optimum.result.exhausted else optimum.scored
+        least = np.array([[energy, latency, *(0.0 for _ in self._usage.names)]])
+        return bool(covered(least[:, self._counted], self._points())[0])
 
-    def _least(self, graph: CompatibilityGraph, value: ValueFunction) -> WholeLabel | None:
-        search = LabelDeepening(graph, self._columns, value, self._budget)
-        folded = search.solve()
-        self.statistics = self.statistics.plus(SearchStatistics(labels=folded.labels))
-        if folded.ended is not None:
-            raise OutOfBudget(folded.ended)
-        return folded.best
+    def _points(self) -> Floats:
+        rows = np.array([self._row(scored.score) for scored in self.mappings])
+        return rows[:, self._counted]
 
+    def _pass(self, graph: CompatibilityGraph) -> None:
+        """Add the mappings of a graph that no mapping found before covers."""
+        walk = LabelPass(graph, self._columns, self._budget)
+        points = self._points()
+        points = points[undominated(points)]
 
-def hull_corners(least_label: LeastLabel, corners: list[WholeLabel]) -> None:
-    """Add the corners of the front's convex hull to a list, from least energy to least latency.
+        def hopeless(*row: Floats) -> NDArray[np.bool_]:
+            return covered(np.column_stack([row[i] for i in self._counted]), points)
 
-    A corner is the mapping with the least value of energy + price * latency, for some price in
-    joule per second. `least_label`: returns the mapping with the least value of a function of
-    energy and latency, None if there is none; it may raise OutOfBudget, and then the list has what
-    was found. `corners`: the list. Of several mappings of equal energy (or latency) at an end, the
-    one with the least of the other metric counts.
-    """
-    for value in (_energy, _latency):
-        end = least_label(value)
-        if end is None:
-            return
-        corners.append(end)
-    _add_corners_between(least_label, _Chord(corners[0], corners[1]), corners)
+        rows = walk.run(hopeless)
+        self.statistics = self.statistics.plus(SearchStatistics(labels=walk.labels))
+        for number in undominated(rows[:, self._counted]).tolist():
+            label = walk.label(number, rows[number])
+            result = JoinResult(label, graph.steps, 0.0, (0.0, 0.0), ended=None)
+            self.mappings.append(score_result(self._request, self._plan, result, self._timed))
 
-
-def _energy(energy: Any, latency: Any) -> Any:
-    del latency
-    return energy
-
-
-def _latency(energy: Any, latency: Any) -> Any:
-    del energy
-    return latency
-
-
-class _Chord(NamedTuple):
-    """Two corners of the hull: `first` has less energy, `last` less latency."""
-
-    first: WholeLabel
-    last: WholeLabel
-
-
-def _add_corners_between(least_label: LeastLabel, chord: _Chord, corners: list[WholeLabel]) -> None:
-    """Add the corners below a chord: the label with the least of its weighted sum, if it is lower.
-
-    The weight, joule per second, makes both ends of the chord cost the same.
-    """
-    first, last = chord
-    more_energy, less_latency = last.energy - first.energy, first.latency - last.latency
-    if more_energy <= NOISE * last.energy or less_latency <= NOISE * first.latency:
-        return
-    price = more_energy / less_latency
-
-    def value(energy: Any, latency: Any) -> Any:
-        return energy + price * latency
-
-    corner = least_label(value)
-    at_ends = value(first.energy, first.latency)
-    if corner is None or value(corner.energy, corner.latency) >= at_ends * (1 - 1e-9):
-        return
-    corners.append(corner)
-    _add_corners_between(least_label, _Chord(first, corner), corners)
-    _add_corners_between(least_label, _Chord(corner, last), corners)
-
-
-class FrontPass:
-    """Find all mappings of a graph that no known one covers in energy and latency.
-
-    `graph`: all ways to join the mappings of the Einsums into one of the workload. `columns`: what
-    a partial mapping (label) counts. `corners`: mappings known before; labels that one of them
-    covers (is nowhere above) are dropped. `budget`: limits.
-    """
-
-    def __init__(
-        self,
-        graph: CompatibilityGraph,
-        columns: LabelColumns,
-        corners: Sequence[WholeLabel],
-        budget: Budget,
-    ) -> None:
-        self._walk = LabelPass(graph, columns, budget)
-        self._corners = pareto_labels(corners)
-        self._energies = np.array([label.energy for label in self._corners])
-        self._latencies = np.array([label.latency for label in self._corners])
-
-    @property
-    def labels(self) -> int:
-        """Number of labels (partial mappings) kept on the way."""
-        return self._walk.labels
-
-    def solve(self) -> list[WholeLabel]:
-        """Return the Pareto set of the graph over energy and latency, by rising energy.
-
-        It includes those of the known mappings that belong to it. Raises OutOfBudget.
-        """
-        metrics_of_labels = self._walk.run(self._covered)
-        labels = [self._walk.label(n, metrics) for n, metrics in enumerate(metrics_of_labels)]
-        return pareto_labels([*self._corners, *labels])
-
-    def _covered(self, energy: Floats, latency: Floats) -> NDArray[np.bool_]:
-        """Mark the (energy, latency) pairs of labels above or at some known mapping.
-
-        Shape (labels,).
-        """
-        if not self._corners:
-            return np.zeros(len(energy), np.bool_)
-        place = np.searchsorted(self._energies, energy * (1 + NOISE), side="right")
-        lowest = self._latencies[np.maximum(place - 1, 0)] <= latency * (1 + NOISE)
-        return (place > 0) & lowest
-
-
-def pareto_labels(labels: Sequence[WholeLabel]) -> list[WholeLabel]:
-    """Return the mappings that no other one covers in energy and latency, by rising energy.
-
-    A mapping covers another if neither metric is greater; a label is a mapping as the search knows
-    it.
-    """
-    if not labels:
-        return []
-    rows = np.array([(label.energy, label.latency) for label in labels])
-    return [labels[i] for i in undominated(rows).tolist()]
+    def _row(self, score: Score) -> tuple[float, ...]:
+        return score.energy, score.latency, *self._usage.usages_of(score)

@@ -177,7 +177,7 @@ def _search_whole(request: Request, known: BestKnown | None = None) -> SearchRes
         return answer
     from tilewright.mapper.fronts.fused_front import front_of_fused
 
-    front = front_of_fused(request, scored, restrictions)
+    front = front_of_fused(request, scored)
     statistics = statistics.plus(front.statistics)
     return replace(
         answer,

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from math import inf
+
 from fused_cases import two_memories, workload_of
 
 from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.spec.architecture import Arch
 from tilewright.mapper.fusion.boundary.exchanged_tensors import EinsumPath
+from tilewright.mapper.fusion.bounds.cost_limit import NEVER, EnergyLatency
 from tilewright.mapper.fusion.fused_plan import FusedPlan, plan_fused_search
 from tilewright.mapper.fusion.fused_problem import OBJECTIVE_VALUES
+from tilewright.mapper.fusion.join.compatibility_graph import CompatibilityGraph
 from tilewright.mapper.fusion.join.join_deepening import JoinSearch
 from tilewright.mapper.searches.budget import Budget
 from tilewright.mapper.searches.exact.label_metrics import Objective
@@ -36,6 +40,12 @@ def plan(
     """Prepare the search."""
     request = request_of(machine(buffer_bits), workload, {})
     return plan_fused_search(request, objective, OBJECTIVE_VALUES[objective])
+
+
+def graph_within(search: JoinSearch, limit: EnergyLatency = NEVER) -> CompatibilityGraph | None:
+    """Return the graph of all mappings within a limit of energy (joule) and latency (second)."""
+    ((_, graph),) = search.energy_slices((inf,), limit)
+    return graph
 
 
 def join_search(buffer_bits: int, budget: Budget | None = None) -> JoinSearch:

@@ -160,46 +160,35 @@ class JoinSearch:
             return self._result(end.reason)
         return self._result(None)
 
-    def graph_within(self, energy: float, latency: float) -> CompatibilityGraph | None:
-        """Return the graph of all mappings of the workload within a limit of energy and of latency.
-
-        `energy` in joule, `latency` in second. The nodes of the graph are what Einsums before and
-        after a point must agree about, its edges the mappings of one Einsum. None if an Einsum has
-        no mapping within the limits. Raises OutOfBudget, and UnsupportedFeature for what the search
-        cannot model.
-        """
-        limit = energy, latency
-        bounds = EinsumBounds(self.problem, self._builder)
-        bounds.raise_bounds(lambda _: True, lambda _: limit)
-        return self._graph_below(bounds, limit)
-
     def energy_slices(
-        self, shares: Sequence[float]
+        self, shares: Sequence[float], within: EnergyLatency = NEVER
     ) -> Iterator[tuple[float, CompatibilityGraph | None]]:
         """Yield (limit of energy in joule, graph of all mappings within it), the limits as given.
 
-        `shares`: how far each limit is above the lower bound of the energy, relative. The graph is
-        None if an Einsum has no mapping within the limit. Example: a lower bound of 2 J and the
-        shares 0.1 and inf yield limits of 2.2 J and inf. Raises OutOfBudget, and UnsupportedFeature
-        for what the search cannot model.
+        `shares`: how far each limit is above the lower bound of the energy, relative. `within`:
+        most energy in joule and latency in second of any mapping of interest; the first limit that
+        is no lower is inf, and the last. The nodes of a graph are what Einsums before and after a
+        point must agree about, its edges the mappings of one Einsum; None if an Einsum has no
+        mapping within the limit. Example: a lower bound of 2 J and the shares 0.1 and inf yield
+        limits of 2.2 J and inf. Raises OutOfBudget, and UnsupportedFeature for what the search
+        cannot model.
         """
         bounds = EinsumBounds(self.problem, self._builder)
-        bounds.raise_bounds(lambda _: True, lambda _: NEVER)
+        bounds.raise_bounds(lambda _: True, lambda _: within)
         self._least_costs = bounds.least_costs
-        least_energy = bounds.least_costs[0]
-        for share in shares:
-            energy = least_energy * (1 + share) if share < inf else inf
-            yield energy, self._graph_below(bounds, (energy, inf))
-
-    def _graph_below(self, bounds: EinsumBounds, limit: EnergyLatency) -> CompatibilityGraph | None:
-        """Return the graph of all mappings within `limit` (energy, latency).
-
-        None if there are none.
-        """
+        most_energy, latency = within
         pmapping_filter = PmappingFilter(CostLimit(), self.problem.counts_capacity)
-        return self._graphs.graph(
-            bounds.cost_limits(limit), bounds.join_limits(limit), pmapping_filter
-        )
+        for share in shares:
+            energy = bounds.least_costs[0] * (1 + share) if share < inf else inf
+            limit = min(energy, most_energy), latency
+            yield (
+                energy if energy < most_energy else inf,
+                self._graphs.graph(
+                    bounds.cost_limits(limit), bounds.join_limits(limit), pmapping_filter
+                ),
+            )
+            if energy >= most_energy:
+                return
 
     def cost_ceilings(self, limit: float) -> EnergyLatency:
         """Return the most energy and the most latency of a mapping whose value is at most `limit`.

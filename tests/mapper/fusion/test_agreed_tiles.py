@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from fused_cases import chain
-from fused_example import plan
+from fused_example import graph_within, plan
 
 from tilewright.mapper.fusion.agreed_tiles import AgreedTiles, building_order
 from tilewright.mapper.fusion.join.join_deepening import JoinSearch
@@ -27,7 +27,8 @@ def test_search_is_the_same_with_fewer_pmappings(monkeypatch: pytest.MonkeyPatch
     best = JoinSearch(problem, Budget()).solve()
 
     def within(share: float) -> tuple[tuple[float, float], int]:
-        graph = JoinSearch(problem, Budget()).graph_within(best.lower_bound * share, float("inf"))
+        limit = best.lower_bound * share, float("inf")
+        graph = graph_within(JoinSearch(problem, Budget()), limit)
         assert graph is not None
         groups = [group for step in graph.steps for group in step.groups]
         return graph.least_costs, sum(len(group.values) for group in groups)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from fused_example import join_search
+from fused_example import graph_within, join_search
 
 from tilewright.mapper.fusion.boundary.rank_names import LoopName
 from tilewright.mapper.fusion.join.compatibility_graph import (
@@ -22,7 +22,7 @@ from tilewright.mapper.searches.budget import Budget
 @pytest.fixture(scope="module")
 def graph() -> CompatibilityGraph:
     """Return the graph of the running example with a buffer of 8 bits."""
-    graph = join_search(8).graph_within(float("inf"), float("inf"))
+    graph = graph_within(join_search(8))
     assert graph is not None
     return graph
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from fused_example import join_search, plan
+from fused_example import graph_within, join_search, plan
 
 from tilewright.mapper.fusion.join.join_deepening import JoinSearch
 from tilewright.mapper.searches.budget import Budget
@@ -51,10 +51,10 @@ def test_a_seed_is_never_lost() -> None:
 def test_graphs_have_the_mappings_within_a_limit() -> None:
     """With 12 bits no capacity binds between the Einsums: the least of the graph is the optimum."""
     search = join_search(12)
-    graph = search.graph_within(2568.0, 1e9)
+    graph = graph_within(search, (2568.0, 1e9))
     assert graph is not None
     assert graph.least_costs[0] == 2568.0
-    assert search.graph_within(2500.0, 1e9) is None
+    assert graph_within(search, (2500.0, 1e9)) is None
 
 
 def test_slices_of_energy_start_at_the_least() -> None:

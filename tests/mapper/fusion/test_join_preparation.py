@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from fused_cases import workload_of
-from fused_example import join_search, plan
+from fused_example import graph_within, join_search, plan
 
 from tilewright.mapper.fusion.boundary.exchanged_tensors import TensorPlace
 from tilewright.mapper.fusion.boundary.rank_names import LoopName
@@ -23,7 +23,7 @@ OVER_M = Compatibility((LoopName("m"),), (1,), ())
 
 
 def whole_graph(search: JoinSearch) -> CompatibilityGraph:
-    graph = search.graph_within(float("inf"), float("inf"))
+    graph = graph_within(search)
     assert graph is not None
     return graph
 

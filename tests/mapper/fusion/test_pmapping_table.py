@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from fused_cases import workload_of
-from fused_example import WORKLOAD, join_search, machine, paths_of, plan
+from fused_example import WORKLOAD, graph_within, join_search, machine, paths_of, plan
 
 from tilewright.mapper.fusion.boundary.exchanged_tensors import TensorPlace
 from tilewright.mapper.fusion.boundary.rank_names import LoopName
@@ -53,7 +53,7 @@ def test_widths_are_zero_where_the_einsum_sees_no_memory() -> None:
 
 def test_sizes_of_tensors_on_chip_follow_from_tiles() -> None:
     """Y[m, n] with m = 4 and n = 2 below loops over them: the product of both tiles."""
-    graph = join_search(8).graph_within(float("inf"), float("inf"))
+    graph = graph_within(join_search(8))
     assert graph is not None
     bounds = {"m": 4, "n": 2}
     for group in graph.steps[0].groups:
@@ -67,7 +67,7 @@ def test_sizes_of_tensors_on_chip_follow_from_tiles() -> None:
 def test_einsums_that_differ_in_names_share_a_solution() -> None:
     """Each has a table in its own names."""
     workload = workload_of(("Y[m] = A[m] * B[m]", "X[n] = C[n] * D[n]"), {"m": 4, "n": 4})
-    graph = JoinSearch(plan(2, workload).problem, Budget()).graph_within(1e9, 1e9)
+    graph = graph_within(JoinSearch(plan(2, workload).problem, Budget()), (1e9, 1e9))
     assert graph is not None
     first, second = (step.tables[0] for step in graph.steps)
     assert isinstance(first, PmappingTable)
