@@ -71,12 +71,8 @@ def tensors_on_chip(result: JoinResult) -> tuple[str, ...]:
 
     In the order in which Einsums first use them; empty if the search found no mapping.
     """
-    names: dict[str, None] = {}
-    if result.label is not None and result.steps is not None:
-        for chosen, step in zip(result.label.pmappings, result.steps, strict=True):
-            pairs = zip(step.tables[0].boundary, chosen.group.depths, strict=True)
-            names |= {place.tensor: None for place, depth in pairs if depth >= 0}
-    return tuple(names)
+    places = () if result.mapping is None else result.mapping.places_on_chip
+    return tuple(dict.fromkeys(place.tensor for place in places))
 
 
 def _has_lanes_above(space: Mapspace, inner: str) -> bool:

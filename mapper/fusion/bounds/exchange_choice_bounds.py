@@ -7,7 +7,7 @@ matter: where it exceeds what the incumbent leaves when all other Einsums cost t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import inf
 
 from tilewright.mapper.fusion.bounds.choice_bounds import ChoiceBounds, OtherCosts
@@ -129,17 +129,13 @@ class EinsumBounds(ChoiceBounds):
             least_rise = NEXT_RISES * self._most_rise(highest)
             if least_rise == 0.0:
                 return
-            sweeps = [self._relaxation.sweep(self._costs(index)) for index in METRICS]
-            for number in range(len(self._bounds)):
-                other_costs = OtherCosts(*(sweep.costs_of_others() for sweep in sweeps))
+            for number, other_costs in self._swept():
                 for bound in self._cheapest(number, other_costs, highest):
                     if self._search.rise(bound) >= least_rise:
                         limit = limit_of(self._least_with_others(number, other_costs))
                         self._search.search_further(
                             bound, other_costs.remaining_limit(bound.choice.mask, limit)
                         )
-                for index, sweep in enumerate(sweeps):
-                    sweep.advance(self._einsum_costs(number, index))
             self._report(self.least_costs)
 
     def least_below(self, number: int, mask: int, limit: float) -> float:
@@ -161,15 +157,8 @@ class EinsumBounds(ChoiceBounds):
 
         Choices count that some mapping may have whose bounds sum up to at most `highest`.
         """
-        sweeps = [self._relaxation.sweep(self._costs(index)) for index in METRICS]
-        most = 0.0
-        for number in range(len(self._bounds)):
-            other_costs = OtherCosts(*(sweep.costs_of_others() for sweep in sweeps))
-            cheapest = self._cheapest(number, other_costs, highest)
-            most = max([most, *map(self._search.rise, cheapest)])
-            for index, sweep in enumerate(sweeps):
-                sweep.advance(self._einsum_costs(number, index))
-        return most
+        cheapest = (self._cheapest(*swept, highest) for swept in self._swept())
+        return max((self._search.rise(bound) for bounds in cheapest for bound in bounds), default=0)
 
     def _cheapest(self, number: int, other_costs: OtherCosts, highest: float) -> list[ChoiceBound]:
         """Return an Einsum's choices to raise: not final, and in a mapping of at most `highest`.
@@ -195,15 +184,24 @@ class EinsumBounds(ChoiceBounds):
 
         Limits follow from all bounds so far.
         """
-        sweeps = [self._relaxation.sweep(self._costs(index)) for index in METRICS]
-        for number, bounds in enumerate(chosen):
-            unfinished = [bound for bound in bounds if aim.metric not in bound.raised]
-            if unfinished:
-                other_costs = OtherCosts(*(sweep.costs_of_others() for sweep in sweeps))
-                limit = limit_of(self._least_with_others(number, other_costs))
-                self._raise_choices(unfinished, aim, other_costs, limit)
-            for index, sweep in enumerate(sweeps):
-                sweep.advance(self._einsum_costs(number, index))
+        for number, other_costs in self._swept():
+            unfinished = [bound for bound in chosen[number] if aim.metric not in bound.raised]
+            limit = limit_of(self._least_with_others(number, other_costs)) if unfinished else NEVER
+            for bound in unfinished:
+                self._search.raise_choice(
+                    bound, aim, other_costs.remaining_limit(bound.choice.mask, limit)
+                )
+
+    def _swept(self) -> Iterator[tuple[int, OtherCosts]]:
+        """Yield each Einsum's number with the least that all others cost.
+
+        Earlier Einsums cost what is known when the next one is asked for.
+        """
+        sweeps = [self._relaxation.sweep(self._costs(metric)) for metric in METRICS]
+        for number in range(len(self._bounds)):
+            yield number, OtherCosts(*(sweep.costs_of_others() for sweep in sweeps))
+            for metric, sweep in enumerate(sweeps):
+                sweep.advance(self._einsum_costs(number, metric))
 
     def _least_with_others(self, number: int, other_costs: OtherCosts) -> EnergyLatency:
         """Return lower bounds of the workload: an Einsum's bounds plus the cost of all others."""
@@ -212,19 +210,3 @@ class EinsumBounds(ChoiceBounds):
             for i, costs in enumerate(other_costs)
         )
         return energy, latency
-
-    def _raise_choices(
-        self,
-        bounds: Sequence[ChoiceBound],
-        aim: Aim,
-        other_costs: OtherCosts,
-        limit: EnergyLatency,
-    ) -> None:
-        """Raise the bounds of some choices of one Einsum; `limit`: what the workload may cost.
-
-        `other_costs`: the least that all other Einsums cost, subtracted from the limit.
-        """
-        for bound in bounds:
-            self._search.raise_choice(
-                bound, aim, other_costs.remaining_limit(bound.choice.mask, limit)
-            )

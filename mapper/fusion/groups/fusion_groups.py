@@ -7,13 +7,17 @@ such as the equal blocks of a network, have equal answers.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import NamedTuple
 
+from tilewright.mapper.fusion.boundary.exchanged_tensors import TensorPlace
+from tilewright.mapper.fusion.bounds.cost_limit import CostLimit
+from tilewright.mapper.fusion.bounds.on_chip_relaxation import Places
 from tilewright.mapper.fusion.copies.copy_table import CopyTable
 from tilewright.mapper.fusion.fused_problem import FusedProblem
 from tilewright.mapper.fusion.join.join_pmappings import WholeLabel
 from tilewright.mapper.fusion.join.join_step import JoinStep
+from tilewright.mapper.fusion.pmappings.pmapping_builder import OnChipChoice
 
 
 class JoinedMapping(NamedTuple):
@@ -32,6 +36,16 @@ class JoinedMapping(NamedTuple):
             float(chosen.group.values[chosen.pmapping, metric]) for chosen in self.label.pmappings
         ]
 
+    @property
+    def places_on_chip(self) -> tuple[TensorPlace, ...]:
+        """The (tensor, memory) pairs that the mapping keeps on chip, by Einsum, some repeatedly."""
+        return tuple(
+            place
+            for chosen, step in zip(self.label.pmappings, self.steps, strict=True)
+            for place, depth in zip(step.tables[0].boundary, chosen.group.depths, strict=True)
+            if depth >= 0
+        )
+
     def part(self, first: int, end: int) -> JoinedMapping:
         """Return the mapping of Einsums `first` to `end - 1` alone, taken out of this one.
 
@@ -40,6 +54,25 @@ class JoinedMapping(NamedTuple):
         energy, latency = (sum(self.costs_of_einsums(metric)[first:end]) for metric in (0, 1))
         label = WholeLabel(energy, latency, self.label.pmappings[first:end])
         return JoinedMapping(label, self.steps[first:end])
+
+
+class PartLimits(NamedTuple):
+    """Say what neighbouring Einsums may cost when they are joined: a group or a window.
+
+    `first`: number of the first of them. `limits`: per Einsum, what it may cost with which tensors
+    on chip. `remaining`: function of an Einsum's number within the part and the (tensor, memory)
+    pairs on chip behind it; what the part's later Einsums cost at least. `highest`: what all may
+    cost. Both in joule, or second if latency is the objective. `fused`: make mappings with loops
+    that Einsums may share. `beam`: only the cheapest partial mapping per tile shape is looked at,
+    which is fast.
+    """
+
+    first: int
+    limits: Sequence[Mapping[OnChipChoice, CostLimit]]
+    remaining: Callable[[int, Places], float]
+    highest: float
+    fused: bool = True
+    beam: bool = True
 
 
 class FusionGroup(NamedTuple):

@@ -22,11 +22,13 @@ import numpy as np
 from tilewright.mapper.fusion.boundary.exchanged_tensors import TensorPlace
 from tilewright.mapper.fusion.bounds.cost_limit import CostLimit
 from tilewright.mapper.fusion.bounds.exchange_choice_bounds import EinsumBounds
+from tilewright.mapper.fusion.bounds.on_chip_relaxation import Places
 from tilewright.mapper.fusion.fused_problem import FusedProblem
 from tilewright.mapper.fusion.groups.fusion_groups import (
     EqualParts,
     FusionGroup,
     JoinedMapping,
+    PartLimits,
     is_divisible,
     joined,
 )
@@ -38,25 +40,6 @@ SPARES = (0.001, 0.01, 0.05)  # of what the Einsums cost before
 ALL_ABOVE = 0.2  # what an Einsum with all tensors on chip may cost above what is known, relative
 WORTH = 1e-6  # relative: what a tensor must save at least to be tried
 DIGITS = 9  # of a cost by which equal groups are recognized
-
-
-class PartLimits(NamedTuple):
-    """Say what the Einsums of a part of the workload may cost when they are joined.
-
-    `first`: number of the first of them. `limits`: per Einsum, what it may cost with which tensors
-    on chip. `least`: lower bound of each one's cost. `highest`: what all may cost, joule or second.
-    `fused`: make mappings with loops that Einsums may share.
-    """
-
-    first: int
-    limits: list[dict[OnChipChoice, CostLimit]]
-    least: Sequence[float]
-    highest: float
-    fused: bool
-
-    def remaining(self, number: int) -> float:
-        """Return the sum of the lower bounds of the part's Einsums behind number `number`."""
-        return sum(self.least[number + 1 :])
 
 
 class _NeighbouringEinsums(NamedTuple):
@@ -241,7 +224,22 @@ class GreedyStart:
         `fused`: as in PartLimits.
         """
         most, least = ([cost * share for cost in costs] for share in (1 + NOISE, 1 - NOISE))
-        return self._join(PartLimits(part.first, self._limits(part, most), least, part.cost, fused))
+        return self._joined(part, most, least, fused)
+
+    def _joined(
+        self,
+        part: _NeighbouringEinsums,
+        most: Sequence[float],
+        least: Sequence[float],
+        fused: bool,
+    ) -> JoinedMapping | None:
+        """Join a part's Einsums, each of at most and at least some cost; None: there is no gain."""
+        limits = self._limits(part, most)
+
+        def remaining(number: int, _: Places) -> float:
+            return sum(least[number + 1 :])
+
+        return self._join(PartLimits(part.first, limits, remaining, part.cost, fused))
 
     def _searched_first(
         self, part: _NeighbouringEinsums, most_above: float, fused: bool
@@ -282,9 +280,8 @@ class GreedyStart:
             spare = share * start
             if spare >= gain and share > SPARES[0]:
                 return None
-            limits = self._limits(part, [cost + min(spare, gain) for cost in least])
-            limit = PartLimits(part.first, limits, least, part.cost, fused)
-            if (mapping := self._join(limit)) is not None:
+            most = [cost + min(spare, gain) for cost in least]
+            if (mapping := self._joined(part, most, least, fused)) is not None:
                 return mapping
         return None
 

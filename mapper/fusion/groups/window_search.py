@@ -8,37 +8,18 @@ limit of the workload would leave each Einsum the excess of all windows together
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from math import inf
-from typing import NamedTuple
 
-from tilewright.mapper.fusion.boundary.exchanged_tensors import ExchangedTensors, TensorPlace
-from tilewright.mapper.fusion.bounds.cost_limit import CostLimit, EnergyLatency
+from tilewright.mapper.fusion.boundary.exchanged_tensors import ExchangedTensors
 from tilewright.mapper.fusion.bounds.exchange_choice_bounds import EinsumBounds
 from tilewright.mapper.fusion.bounds.on_chip_relaxation import Places
 from tilewright.mapper.fusion.bounds.rising_limit import RisingLimit
-from tilewright.mapper.fusion.groups.fusion_groups import JoinedMapping, joined
+from tilewright.mapper.fusion.groups.fusion_groups import JoinedMapping, PartLimits, joined
 from tilewright.mapper.fusion.groups.windows import Window, WindowBounds, WindowCost
-from tilewright.mapper.fusion.join.compatibility_graph import RemainingBound
-from tilewright.mapper.fusion.pmappings.pmapping_builder import OnChipChoice
 
 SECOND_STEP = 0.01  # of a limit, relative to what the workload costs at least
 BEAM = (0.05, 0.2)  # above what a window costs at least: for a first mapping
-
-
-class WindowLimits(NamedTuple):
-    """Say what the Einsums of a window may cost when they are joined by themselves.
-
-    `window`: which. `limits`: per Einsum, by choice of tensors on chip. `remaining`: what its later
-    Einsums cost at least. `highest`: what all may cost, joule or second. `beam`: only the cheapest
-    partial mapping per tile shape is looked at, which is fast.
-    """
-
-    window: Window
-    limits: Sequence[Mapping[OnChipChoice, CostLimit]]
-    remaining: RemainingBound
-    highest: float
-    beam: bool = False
 
 
 class WindowSearch:
@@ -56,7 +37,7 @@ class WindowSearch:
         self,
         exchanged: ExchangedTensors,
         bounds: EinsumBounds,
-        join: Callable[[WindowLimits], JoinedMapping | None],
+        join: Callable[[PartLimits], JoinedMapping | None],
         incumbent: Callable[[], float],
         work: Callable[[], int],
     ) -> None:
@@ -94,7 +75,7 @@ class WindowSearch:
         most = [{mask: limit - each for mask, each in costs.items()} for costs in others]
         limits = self._bounds.limits_below(window.first, most, searched=True)
         remaining = self._remaining_in([window], window)
-        return self._join(WindowLimits(window, limits, remaining, limit, beam=True))
+        return self._join(PartLimits(window.first, limits, remaining, limit))
 
     def step(self) -> bool:
         """Raise the bound of one window on the cheapest path; tell if any was left to raise.
@@ -129,7 +110,7 @@ class WindowSearch:
         metric = self._bounds.metric
         for window, mapping in self.mappings.items():
             part = whole.part(window.first, window.end)
-            is_closed = not self._crossing(window, _places_on_chip(part))
+            is_closed = not self._crossing(window, frozenset(part.places_on_chip))
             if is_closed and mapping.label.measures[metric] < part.label.measures[metric]:
                 before = whole.part(0, window.first)
                 behind = whole.part(window.end, len(whole.steps))
@@ -156,10 +137,11 @@ class WindowSearch:
         while self._bounds.raise_below(window.first, most, self._incumbent()):
             most = self._most(window, limit)
         limits = self._bounds.limits_below(window.first, most)
-        mapping = self._join(WindowLimits(window, limits, self._remaining(window, limit), limit))
+        remaining = self._remaining_in(self._alike(window, limit), window)
+        mapping = self._join(PartLimits(window.first, limits, remaining, limit, beam=False))
         rising.advance(self._work() - made)
         bound = limit if mapping is None else mapping.label.measures[self._bounds.metric]
-        on_chip = _places_on_chip(mapping) if mapping else frozenset()
+        on_chip = frozenset(mapping.places_on_chip) if mapping else frozenset()
         attained = self._windows.with_sets(window, on_chip) if mapping else None
         for each in self._alike(window, bound):
             self._windows.raise_to(each, bound, attained=False)
@@ -198,11 +180,9 @@ class WindowSearch:
                     known[mask] = max(known.get(mask, -inf), limit - cost)
         return most
 
-    def _remaining(self, window: Window, limit: float) -> RemainingBound:
-        """Return a function that bounds the Einsums after the windows of `_alike`."""
-        return self._remaining_in(self._alike(window, limit), window)
-
-    def _remaining_in(self, alike: Sequence[Window], window: Window) -> RemainingBound:
+    def _remaining_in(
+        self, alike: Sequence[Window], window: Window
+    ) -> Callable[[int, Places], float]:
         """Return a function from an Einsum of a window and the set on chip behind it to a bound.
 
         The bound is of the window's later Einsums: the least over the windows `alike`.
@@ -218,20 +198,4 @@ class WindowSearch:
             for known, costs in zip(later, of_window, strict=True):
                 for places, cost in costs.items():
                     known[places] = min(known.get(places, inf), cost)
-        metric = self._bounds.metric
-
-        def remaining(number: int, on_chip: frozenset[TensorPlace]) -> EnergyLatency:
-            cost = later[number].get(on_chip & seen[number], inf)
-            return (0.0, cost) if metric else (cost, 0.0)
-
-        return remaining
-
-
-def _places_on_chip(mapping: JoinedMapping) -> frozenset[TensorPlace]:
-    """Return the (tensor, memory) pairs that a mapping of neighbouring Einsums keeps on chip."""
-    return frozenset(
-        place
-        for chosen, step in zip(mapping.label.pmappings, mapping.steps, strict=True)
-        for place, depth in zip(step.tables[0].boundary, chosen.group.depths, strict=True)
-        if depth >= 0
-    )
+        return lambda number, on_chip: later[number].get(on_chip & seen[number], inf)

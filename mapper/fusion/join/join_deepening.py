@@ -304,7 +304,7 @@ class JoinSearch:
         search = WindowSearch(
             exchanged,
             bounds,
-            self._joins.of_window,
+            self._joins.of_part,
             lambda: self._best.value,
             lambda: self._work,
         )

@@ -106,6 +106,11 @@ class LabelPass:
         self._origins: list[_StepOrigins] = []
         self.labels = 0
 
+    @property
+    def least_measures(self) -> tuple[float, ...]:
+        """Lower bounds of the measures of every whole mapping: joule, second, bits."""
+        return (*self._graph.least_costs, *self._columns.usage.zeros)
+
     def run(self, prunable: PruneTest) -> Floats:
         """Return the measures of all whole mappings that are left, shape (mappings, measures).
 

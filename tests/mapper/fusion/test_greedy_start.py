@@ -13,8 +13,8 @@ from tilewright.mapper.fusion.bounds.exchange_choice_bounds import EinsumBounds
 from tilewright.mapper.fusion.fused_answer import mapping_of_label, tensors_on_chip
 from tilewright.mapper.fusion.fused_plan import plan_fused_search
 from tilewright.mapper.fusion.fused_problem import OBJECTIVE_VALUES
-from tilewright.mapper.fusion.groups.fusion_groups import EqualParts, JoinedMapping
-from tilewright.mapper.fusion.groups.greedy_start import GreedyStart, PartLimits
+from tilewright.mapper.fusion.groups.fusion_groups import EqualParts, JoinedMapping, PartLimits
+from tilewright.mapper.fusion.groups.greedy_start import GreedyStart
 from tilewright.mapper.fusion.join.join_deepening import JoinSearch
 from tilewright.mapper.fusion.pmappings import pmapping_builder
 from tilewright.mapper.searches.budget import Budget
