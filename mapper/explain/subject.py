@@ -59,23 +59,19 @@ class ConstrainedEinsum:
     cut: bool = False
     _known: dict[Active, bool] = field(default_factory=dict, repr=False)
     _flats: dict[frozenset[str], tuple[FlatArch, ...]] = field(default_factory=dict, repr=False)
-    _all: tuple[MappingConstraint, ...] | None = field(default=None, repr=False)
-    _more: tuple[MappingConstraint, ...] | None = field(default=None, repr=False)
     _existence: Existence = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         self._existence = Existence(self.check)
 
-    @property
+    @cached_property
     def constraints(self) -> tuple[MappingConstraint, ...]:
         """All constraints on mappings of the Einsum, in file order, without min_usage.
 
         A component that is disabled for the Einsum counts as one constraint, and so does each
         tensor that Einsums mapped one by one must exchange through the outermost memory.
         """
-        if self._all is None:
-            self._all = tuple(c for c in self._collected() if not self._waived(c))
-        return self._all
+        return tuple(c for c in self._collected() if not self._waived(c))
 
     def _waived(self, constraint: MappingConstraint) -> bool:
         """Tell whether fusion may waive a constraint on an exchanged tensor's first holder.
@@ -114,12 +110,10 @@ class ConstrainedEinsum:
             independent.append({c.name for c in memories[1:] if not c.tensors.names & names})
         return frozenset(set.intersection(*independent) - ordered) if independent else frozenset()
 
-    @property
+    @cached_property
     def constraints_with_min_usage(self) -> tuple[MappingConstraint, ...]:
         """All constraints on mappings of the Einsum and each min_usage, in file order."""
-        if self._more is None:
-            self._more = tuple(self._collected(min_usage=True))
-        return self._more
+        return tuple(self._collected(min_usage=True))
 
     def _collected(self, min_usage: bool = False) -> Iterator[MappingConstraint]:
         seen: set[str] = set()

@@ -22,12 +22,13 @@ from tilewright.mapper.fusion.fused_answer import fused_restrictions
 from tilewright.mapper.fusion.fused_optimum import (
     FusedOptimizer,
     garbage_collection_paused,
-    score_result,
+    score_joined,
 )
 from tilewright.mapper.fusion.fused_plan import plan_fused_search
 from tilewright.mapper.fusion.fused_problem import OBJECTIVE_VALUES
+from tilewright.mapper.fusion.groups.fusion_groups import JoinedMapping
 from tilewright.mapper.fusion.join.compatibility_graph import CompatibilityGraph
-from tilewright.mapper.fusion.join.join_deepening import JoinResult, JoinSearch
+from tilewright.mapper.fusion.join.join_deepening import JoinSearch
 from tilewright.mapper.fusion.join.join_pmappings import LabelPass
 from tilewright.mapper.fusion.join.label_columns import METRICS, LabelColumns
 from tilewright.mapper.mapping.score import Score
@@ -183,8 +184,8 @@ class FusedFrontSearch:
         self.statistics = self.statistics.plus(SearchStatistics(labels=walk.labels))
         for number in undominated(rows[:, self._counted]).tolist():
             label = walk.label(number, rows[number])
-            result = JoinResult(label, graph.steps, 0.0, (0.0, 0.0), ended=None)
-            self.mappings.append(score_result(self._request, self._plan, result, self._timed))
+            joined = JoinedMapping(label, graph.steps)
+            self.mappings.append(score_joined(self._request, self._plan, joined, self._timed))
 
     def _row(self, score: Score) -> tuple[float, ...]:
         return score.energy, score.latency, *self._usage.usages_of(score)

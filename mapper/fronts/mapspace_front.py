@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -35,7 +35,6 @@ from tilewright.mapper.searches.objective.measures import FrontMetrics
 from tilewright.mapper.searches.objective.objective_formula import ObjectiveFormula
 from tilewright.mapper.searches.objective.targets import (
     FrontTarget,
-    SweepTarget,
     TracedMapping,
     rounded_to_sizes,
 )
@@ -44,6 +43,9 @@ from tilewright.mapper.searches.result import SearchStatistics
 from tilewright.mapper.searches.search_errors import InternalError
 from tilewright.mapper.workload.errors import InfeasibleMapping, MappingError, UnsupportedFeature
 
+if TYPE_CHECKING:
+    from tilewright.mapper.fronts.uneven_sweep import UnevenSweep
+
 SLICES = (0.01, 0.1, 1.0, inf)  # of energy, above the least
 SLICES_OF_SIZES = (0.02, inf)  # the same, where few sizes tell bits apart
 MANY_LABELS = 10_000  # made so far: what is left is swept at once
@@ -51,44 +53,7 @@ BATCH = 1000
 BOTH: tuple[Objective, ...] = ("energy", "latency")
 
 
-class MapspaceSweep(Protocol):
-    """Interface of what goes through all mappings of one mapspace for a target.
-
-    A target is a front, or the least value of a formula: it says which lower bounds leave hope, and
-    takes the mappings that are found.
-    """
-
-    @property
-    def labels(self) -> int:
-        """Number of partial mappings made so far."""
-        ...
-
-    @property
-    def templates(self) -> int:
-        """Number of templates (mappings without their loops) gone through."""
-        ...
-
-    @property
-    def states(self) -> int:
-        """Number of tile shapes looked at, or of classes of them where tiles may be uneven."""
-        ...
-
-    @property
-    def lower_bound(self) -> tuple[float, ...]:
-        """Lower bounds (joule, second, bits of each counted memory) of every mapping.
-
-        Of one instance of the Einsum; inf for energy and latency if there is no mapping.
-        """
-        ...
-
-    def run(self, target: SweepTarget, most_energy: float = inf) -> None:
-        """Go through the mapspace, and offer the target every mapping that it wants.
-
-        `target`: says what is of interest, and takes mappings. `most_energy`: joule of one
-        instance; mappings above it need not be found, but may be. Raises OutOfBudget; the target
-        keeps what was offered.
-        """
-        ...
+MapspaceSweep: TypeAlias = "LabelSweep | UnevenSweep"  # goes through all mappings for a target
 
 
 def mapspace_sweep(

@@ -13,9 +13,8 @@ from tilewright.mapper.fusion.boundary.exchanged_tensors import ExchangedTensors
 from tilewright.mapper.fusion.copies.copy_table import CopyTable
 from tilewright.mapper.fusion.fused_mapping import Branch, TreeBuilder, branch_of
 from tilewright.mapper.fusion.fused_problem import FusedProblem
+from tilewright.mapper.fusion.groups.fusion_groups import JoinedMapping
 from tilewright.mapper.fusion.join.join_deepening import JoinResult
-from tilewright.mapper.fusion.join.join_pmappings import WholeLabel
-from tilewright.mapper.fusion.join.join_step import JoinStep
 from tilewright.mapper.fusion.pmappings.fused_templates import reorderable_memories
 from tilewright.mapper.mapping.mapping import Mapping as LoopNest
 from tilewright.mapper.mapspace.space import Mapspace
@@ -44,25 +43,22 @@ from tilewright.mapper.searches.restrictions import (
 from tilewright.mapper.searches.scope import perfect_factors, spatial_restrictions
 
 
-def mapping_of_label(
-    steps: Sequence[JoinStep], best: WholeLabel, boundaries: ExchangedTensors
-) -> LoopNest:
+def mapping_of_joined(joined: JoinedMapping, boundaries: ExchangedTensors) -> LoopNest:
     """Build the mapping of the workload that the search found.
 
-    `steps`: one per Einsum, with its tables of pmappings; a pmapping is a mapping of one Einsum
-    within the whole. `best`: the chosen pmapping of every Einsum.
-    `boundaries`: says which Einsums use which tensor, so that a tensor on chip stands above the
-    point where its users part. The result names loops and tensors as the Einsums of the workload
-    do.
+    `joined`: the chosen pmapping (mapping of one Einsum within the whole) of every Einsum, with the
+    tables. `boundaries`: says which Einsums use which tensor, so that a tensor on chip stands above
+    the point where its users part. The result names loops and tensors as the Einsums of the
+    workload do.
     """
     branches: list[Branch] = []
-    for chosen, step in zip(best.pmappings, steps, strict=True):
+    for chosen, step in zip(joined.label.pmappings, joined.steps, strict=True):
         table = step.tables[chosen.group.table]
         if isinstance(table, CopyTable):
             branches.append(table.branch(chosen))
         else:
             branches.append(branch_of(table, chosen))
-    shared = [chosen.shared_loops for chosen in best.pmappings[:-1]]
+    shared = [chosen.shared_loops for chosen in joined.label.pmappings[:-1]]
     return TreeBuilder(branches, shared, boundaries.users).mapping()
 
 

@@ -10,7 +10,7 @@ from math import inf
 from typing import Any
 
 from tilewright.arch.quantities import with_unit
-from tilewright.mapper.fusion.fused_answer import mapping_of_label
+from tilewright.mapper.fusion.fused_answer import mapping_of_joined
 from tilewright.mapper.fusion.fused_plan import FusedPlan
 from tilewright.mapper.fusion.fused_problem import (
     OBJECTIVE_VALUES,
@@ -33,7 +33,6 @@ ENERGY_SHARE = 0.4  # of the seconds left: for the least energy, which other obj
 LATENCY_SHARE = 0.4  # of those left then: for the least latency, from which products start, too
 MOST_KNOWN = 10  # mappings passed on the way, of which one may be a better start
 TIED = 1e-12  # relative: values that differ by less are equal
-NO_RESULT = JoinResult(None, None, 0.0, (0.0, 0.0), None)
 
 
 @contextmanager
@@ -118,10 +117,10 @@ class FusedOptimizer:
         result, usage = seed.result, self._plan.problem.usage
         least = 0.0 if self._plan.seed else result.lower_bound
         result = replace(result, least_costs=(least, 0.0))
-        if result.label is None or seed.scored is None:
+        if result.mapping is None or seed.scored is None:
             return result
         usages = usage.usages_of(seed.scored.score)
-        return replace(result, label=replace(result.label, usage=usages))
+        return replace(result, mapping=result.mapping.with_figures(usage=usages))
 
     def _best_known(self, wanted: FusedProblem, start: JoinResult) -> JoinResult:
         """Return the start, or a better mapping for `wanted` that searches for energy passed.
@@ -131,12 +130,11 @@ class FusedOptimizer:
         """
         known = [start]
         for mapping in self._passed[-MOST_KNOWN:]:
-            result = replace(start, label=mapping.label, steps=mapping.steps)
             plan = self._plan.seed or self._plan
-            scored = score_result(self._request, plan, result, counts_latency=False)
-            score, usage = scored.score, wanted.usage.usages_of(scored.score)
-            label = replace(mapping.label, latency=score.latency, usage=usage)
-            known.append(replace(result, label=label))
+            score = score_joined(self._request, plan, mapping, counts_latency=False).score
+            usage = wanted.usage.usages_of(score)
+            scored = mapping.with_figures(latency=score.latency, usage=usage)
+            known.append(replace(start, mapping=scored))
         least = min(_value_of(wanted, each) for each in known) * (1 + TIED)
         tied = [each for each in known if each.label and _value_of(wanted, each) <= least]
         return min(tied, key=lambda each: each.label.energy if each.label else inf, default=start)
@@ -194,28 +192,20 @@ class FusedOptimizer:
         self.statistics = self.statistics.plus(search.statistics)
         if problem.objective == "energy":  # where other searches may start
             self._passed += search.history
-        if result.label is None:
+        if result.mapping is None:
             return FusedOptimum(result, None)
-        optimum = self._score(plan, result, counts_latency=problem.objective != "energy")
-        if result.exhausted or optimum.scored is None:
-            return optimum
-        tie_break = break_ties(search, optimum.result, optimum.scored.score, self._budget)
-        self.statistics = self.statistics.plus(tie_break.statistics)
-        if tie_break.result.label is None:
-            return optimum
-        better = replace(result, label=tie_break.result.label, steps=tie_break.result.steps)
-        return self._score(plan, better, counts_latency=True)
-
-    def _score(self, plan: FusedPlan, result: JoinResult, counts_latency: bool) -> FusedOptimum:
-        """Score the mapping of a result.
-
-        `counts_latency`: its label has a latency; otherwise it is given the model's.
-        """
-        scored = score_result(self._request, plan, result, counts_latency)
-        if result.label is None or counts_latency:
+        timed = problem.objective != "energy"
+        scored = score_joined(self._request, plan, result.mapping, timed)
+        timed_mapping = result.mapping.with_figures(latency=scored.score.latency)
+        result = replace(result, mapping=result.mapping if timed else timed_mapping)
+        if result.exhausted:
             return FusedOptimum(result, scored)
-        label = replace(result.label, latency=scored.score.latency)
-        return FusedOptimum(replace(result, label=label), scored)
+        tie_break = break_ties(search, result, scored.score, self._budget)
+        self.statistics = self.statistics.plus(tie_break.statistics)
+        if (better := tie_break.result.mapping) is not None:
+            scored = score_joined(self._request, plan, better)
+            result = replace(result, mapping=better)
+        return FusedOptimum(result, scored)
 
 
 def _value_of(problem: FusedProblem, result: JoinResult) -> float:
@@ -227,19 +217,17 @@ def _latency(energy: Any, latency: Any, *_: Any) -> Any:  # noqa: ARG001
     return latency
 
 
-def score_result(
-    request: Request, plan: FusedPlan, result: JoinResult, counts_latency: bool = True
+def score_joined(
+    request: Request, plan: FusedPlan, joined: JoinedMapping, counts_latency: bool = True
 ) -> ScoredMapping:
-    """Score the mapping of a search's result with the analytical model, and compare the figures.
+    """Score a mapping that a search found with the analytical model, and compare the figures.
 
-    `result`: must have a mapping. `counts_latency`: the search computed latency, so that it is
+    `joined`: the mapping. `counts_latency`: the search computed latency, so that it is
     compared too; it does so only where the objective or leakage needs it. Energy and the counted
     usages are always compared. Raises InternalError if a figure differs from the model's by more
     than rounding, or if the model refuses the mapping.
     """
-    assert result.label is not None
-    assert result.steps is not None
-    mapping = mapping_of_label(result.steps, result.label, plan.problem.exchanged)
+    mapping = mapping_of_joined(joined, plan.problem.exchanged)
     mapping, scoring = request.whole_mapping(mapping), request.scoring_request
     try:
         score = score_mapping(scoring.arch, scoring.workload, mapping, request.options.conventions)
@@ -247,7 +235,7 @@ def score_result(
         raise InternalError(
             f"the fused search's mapping is refused by the model: {error}"
         ) from error
-    label, usage = result.label, plan.problem.usage
+    label, usage = joined.label, plan.problem.usage
     figures = [("energy", label.energy, score.energy)]
     figures += [("latency", label.latency, score.latency)] if counts_latency else []
     names = (f"usage.{name}" for name in usage.names)

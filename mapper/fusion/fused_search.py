@@ -16,7 +16,6 @@ from tilewright.mapper.fusion.boundary.memory_sizes import with_equal_sizes
 from tilewright.mapper.fusion.copies.copy_table import CopyTable
 from tilewright.mapper.fusion.fused_answer import fused_restrictions, tensors_on_chip
 from tilewright.mapper.fusion.fused_optimum import (
-    NO_RESULT,
     FusedOptimizer,
     garbage_collection_paused,
 )
@@ -192,7 +191,7 @@ def _noting(report: Report, problem: FusedProblem, known: BestKnown) -> Report:
     """Return `report` that keeps the greatest lower bound in `known`."""
 
     def noted(value: float, lower_bound: float) -> None:
-        lower = _lower_bound(problem, replace(NO_RESULT, lower_bound=lower_bound))
+        lower = _lower_bound(problem, JoinResult(lower_bound=lower_bound))
         known.lower_bound = max(known.lower_bound, lower)
         report(value, lower)
 

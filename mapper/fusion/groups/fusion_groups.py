@@ -8,7 +8,8 @@ such as the equal blocks of a network, have equal answers.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from tilewright.mapper.fusion.boundary.exchanged_tensors import TensorPlace
 from tilewright.mapper.fusion.bounds.cost_limit import CostLimit
@@ -29,6 +30,13 @@ class JoinedMapping(NamedTuple):
 
     label: WholeLabel
     steps: tuple[JoinStep, ...]
+
+    def with_figures(self, **figures: Any) -> JoinedMapping:
+        """Return the mapping with other figures of its label, such as those of the model.
+
+        `figures`: latency in second, usage in bits.
+        """
+        return self._replace(label=replace(self.label, **figures))
 
     def costs_of_einsums(self, metric: int) -> list[float]:
         """Return what each Einsum costs: joule for metric 0, second for 1."""

@@ -30,7 +30,6 @@ from tilewright.mapper.fusion.groups.windows import window_ends
 from tilewright.mapper.fusion.join.compatibility_graph import CompatibilityGraph
 from tilewright.mapper.fusion.join.graph_builder import GraphBuilder
 from tilewright.mapper.fusion.join.join_pmappings import WholeLabel
-from tilewright.mapper.fusion.join.join_step import JoinStep
 from tilewright.mapper.fusion.join.join_strategy import JoinStrategy
 from tilewright.mapper.fusion.join.joined_incumbent import JoinedIncumbent
 from tilewright.mapper.fusion.join.part_joins import PartJoins
@@ -58,18 +57,16 @@ BEAM_SLACK = 1.0  # of an Einsum above its least cost, relative
 class JoinResult:
     """Outcome of a search of the workload for a fused mapping.
 
-    `label`: the best mapping, as chosen mappings of the Einsums with energy, latency and usages;
-    None if none was found. `steps`: the tables that its numbers refer to. `lower_bound`: no mapping
-    has a lower value of the objective. `least_costs`: lower bounds of energy in joule and latency
-    in second. `ended`: what ended the search before the best was proven, None if nothing did.
-    `largest`: the choice of tensors on chip with most work.
+    `mapping`: the best one, with the tables that its numbers refer to; None if none was found.
+    `lower_bound`: no mapping has a lower value of the objective. `least_costs`: lower bounds of
+    energy in joule and latency in second. `ended`: what ended the search before the best was
+    proven, None if nothing did. `largest`: the choice of tensors on chip with most work.
     """
 
-    label: WholeLabel | None
-    steps: tuple[JoinStep, ...] | None
-    lower_bound: float
-    least_costs: EnergyLatency
-    ended: EndReason | None
+    mapping: JoinedMapping | None = None
+    lower_bound: float = 0.0
+    least_costs: EnergyLatency = (0.0, 0.0)
+    ended: EndReason | None = None
     largest: LargestChoice | None = None
 
     @property
@@ -78,11 +75,9 @@ class JoinResult:
         return self.ended is not None
 
     @property
-    def mapping(self) -> JoinedMapping | None:
-        """The best mapping with its tables; None if none was found."""
-        if self.label is None or self.steps is None:
-            return None
-        return JoinedMapping(self.label, self.steps)
+    def label(self) -> WholeLabel | None:
+        """The chosen mapping of each Einsum with their costs; None without a mapping."""
+        return None if self.mapping is None else self.mapping.label
 
 
 class JoinSearch:
@@ -208,9 +203,12 @@ class JoinSearch:
         return {} if self._bounds is None else self._bounds.choice_bounds_within(limit)
 
     def _result(self, ended: EndReason | None) -> JoinResult:
-        label, steps = self._best.mapping or (None, None)
         return JoinResult(
-            label, steps, self._lower_bound, self._least_costs, ended, self._builder.largest_choice
+            self._best.mapping,
+            self._lower_bound,
+            self._least_costs,
+            ended,
+            self._builder.largest_choice,
         )
 
     def _search(self) -> None:

@@ -10,7 +10,7 @@ from fused_example import WORKLOAD, join_search, machine, plan
 from tilewright.mapper.evaluation.verified_score import evaluate
 from tilewright.mapper.fusion.fused_answer import (
     fused_restrictions,
-    mapping_of_label,
+    mapping_of_joined,
     tensors_on_chip,
 )
 from tilewright.mapper.mapping.mapping import Storage, Temporal
@@ -28,10 +28,9 @@ def test_the_mapping_costs_what_its_label_says(buffer_bits: int, energy: int, lo
     """theory/fusion.md, the running example: Y whole, or below a loop over m of tile 2."""
     search = join_search(buffer_bits)
     result = search.solve()
-    assert result.label is not None
-    assert result.steps is not None
+    assert result.mapping is not None
     assert tensors_on_chip(result) == ("Y",)
-    mapping = mapping_of_label(result.steps, result.label, search.problem.exchanged)
+    mapping = mapping_of_joined(result.mapping, search.problem.exchanged)
     assert evaluate(machine(buffer_bits), WORKLOAD, mapping).energy == energy
     above = mapping.nodes[: mapping.nodes.index(Storage(("Y",), "BUF"))]
     assert [node for node in above if isinstance(node, Temporal)] == [Temporal("m", 2)] * loops

@@ -10,7 +10,7 @@ from fused_example import machine, plan
 
 from tilewright.mapper.evaluation.verified_score import evaluate
 from tilewright.mapper.fusion.bounds.exchange_choice_bounds import EinsumBounds
-from tilewright.mapper.fusion.fused_answer import mapping_of_label, tensors_on_chip
+from tilewright.mapper.fusion.fused_answer import mapping_of_joined, tensors_on_chip
 from tilewright.mapper.fusion.fused_plan import plan_fused_search
 from tilewright.mapper.fusion.fused_problem import OBJECTIVE_VALUES
 from tilewright.mapper.fusion.groups.fusion_groups import EqualParts, JoinedMapping, PartLimits
@@ -71,11 +71,10 @@ def test_groups_grow_and_the_model_confirms_what_they_cost_together() -> None:
     pairs = [part for part in start.joined if part[1] == 2]
     assert start.joined[:5] == [(n, 1) for n in range(5)]
     assert {(0, 2), (2, 2)} <= set(pairs)
-    label, steps = start.search._best.mapping or (None, None)
-    assert label is not None
-    assert steps is not None
+    best = start.search._best.mapping
+    assert best is not None
     assert tensors_on_chip(start.search._result(None)) == ("T1", "T3")
-    mapping = mapping_of_label(steps, label, start.problem.exchanged)
+    mapping = mapping_of_joined(best, start.problem.exchanged)
     workload = start.problem.exchanged.workload
     assert evaluate(machine(200), workload, mapping).energy == start.values[-1]
     assert start.values[-1] >= start.search.solve().lower_bound > 0

@@ -9,7 +9,7 @@ from explore import at_night
 from fused_cases import workload_of
 from fused_example import machine, plan
 
-from tilewright.mapper.fusion.fused_answer import mapping_of_label
+from tilewright.mapper.fusion.fused_answer import mapping_of_joined
 from tilewright.mapper.fusion.groups.fusion_groups import JoinedMapping
 from tilewright.mapper.fusion.groups.window_search import WindowSearch
 from tilewright.mapper.fusion.groups.windows import WindowCost, window_ends
@@ -84,7 +84,7 @@ def test_the_best_mapping_of_a_window_goes_into_the_best_known_one(
     monkeypatch.setattr(join_strategy, "LARGE", 0)
     JoinSearch(problem, Budget()).solve()
     assert better
-    for label, steps in better:
-        mapping = mapping_of_label(steps, label, problem.exchanged)
+    for joined in better:
+        mapping = mapping_of_joined(joined, problem.exchanged)
         score = score_mapping(machine(bits), workload, mapping)
-        assert score.energy == pytest.approx(label.energy, rel=1e-12)
+        assert score.energy == pytest.approx(joined.label.energy, rel=1e-12)
