@@ -16,7 +16,6 @@ from tilewright.mapper.fusion.boundary.usage_peaks import NO_USAGE, CountedUsage
 from tilewright.mapper.fusion.bounds.cost_limit import EnergyLatency
 from tilewright.mapper.fusion.copies.copy_table import CopyTable
 from tilewright.mapper.fusion.fused_einsum import FusedEinsum
-from tilewright.mapper.fusion.pmappings.pmapping_builder import ChoiceName
 from tilewright.mapper.searches.exact.label_metrics import Objective
 
 # objective of energy, latency and the usage of memories: numbers, or arrays
@@ -26,6 +25,8 @@ OBJECTIVE_VALUES: dict[Objective, ValueFunction] = {
     "latency": lambda energy, latency, *usage: latency,  # noqa: ARG005
     "edp": lambda energy, latency, *usage: energy * latency,  # noqa: ARG005
 }
+# (name of the Einsum, number of its compute, exchanged tensors on chip as bits, placements)
+ChoiceName = tuple[str, int, int, tuple[int, ...]]
 # a copy, or an Einsum on the path to each of its computes
 EinsumEntry = CopyTable | tuple[FusedEinsum, ...]
 
@@ -81,6 +82,16 @@ class FusedProblem:
         can pay (theory/fusion.md §2).
         """
         return min(self.capacities) < inf or bool(self.usage.exchange)
+
+    @property
+    def counts_latency(self) -> bool:
+        """Whether the search must compute latency: for all objectives but energy, and for ties."""
+        return self.objective != "energy" or self.ties is not None
+
+    @property
+    def prunes_by_latency(self) -> bool:
+        """Whether latency rules out so much that computing lower bounds of it pays."""
+        return self.objective != "energy" and self.ties is None
 
     def with_few_placements(self, templates: int) -> FusedProblem:
         """Return the problem with a few promising placements of each Einsum and choice on chip.

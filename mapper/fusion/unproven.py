@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tilewright.mapper.fusion.join.join_deepening import JoinResult
-from tilewright.mapper.fusion.pmappings.pmapping_builder import LargestChoice, OnChipChoice
+from tilewright.mapper.fusion.pmappings.on_chip_choice import LargestChoice, OnChipChoice
 from tilewright.mapper.searches.budget import EndReason
 
 

@@ -24,14 +24,11 @@ from tilewright.mapper.fusion.bounds.cost_limit import (
 from tilewright.mapper.fusion.bounds.nothing_passes import einsums_passed_by_nothing
 from tilewright.mapper.fusion.bounds.on_chip_relaxation import OnChipRelaxation, Places
 from tilewright.mapper.fusion.copies.copy_table import CopyTable
-from tilewright.mapper.fusion.fused_problem import FusedProblem
+from tilewright.mapper.fusion.fused_problem import ChoiceName, FusedProblem
 from tilewright.mapper.fusion.groups.windows import WindowBounds
 from tilewright.mapper.fusion.join.compatibility_graph import JoinLimits
-from tilewright.mapper.fusion.pmappings.pmapping_builder import (
-    NOISE,
-    ChoiceName,
-    OnChipChoice,
-)
+from tilewright.mapper.fusion.pmappings.on_chip_choice import OnChipChoice
+from tilewright.mapper.fusion.pmappings.pmapping_builder import NOISE
 
 
 class OtherCosts(NamedTuple):

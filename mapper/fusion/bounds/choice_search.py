@@ -19,12 +19,8 @@ from tilewright.mapper.fusion.bounds.cost_limit import (
     with_metric,
 )
 from tilewright.mapper.fusion.fused_problem import FusedProblem
-from tilewright.mapper.fusion.pmappings.pmapping_builder import (
-    NOISE,
-    OnChipChoice,
-    PmappingFilter,
-    TableBuilder,
-)
+from tilewright.mapper.fusion.pmappings.on_chip_choice import OnChipChoice, PmappingFilter
+from tilewright.mapper.fusion.pmappings.pmapping_builder import NOISE, TableBuilder
 from tilewright.mapper.fusion.pmappings.pmapping_cache import CachedBound
 
 # relative to the bound at the start

@@ -25,10 +25,8 @@ from tilewright.mapper.fusion.bounds.cost_limit import (
 )
 from tilewright.mapper.fusion.copies.copy_table import CopyTable
 from tilewright.mapper.fusion.fused_problem import FusedProblem
-from tilewright.mapper.fusion.pmappings.pmapping_builder import (
-    OnChipChoice,
-    TableBuilder,
-)
+from tilewright.mapper.fusion.pmappings.on_chip_choice import OnChipChoice
+from tilewright.mapper.fusion.pmappings.pmapping_builder import TableBuilder
 
 NEXT_RISES = 0.3  # of the most that a bound may rise: what is raised in the same round
 MARGIN = 0.002  # relative: of bounds that are raised together

@@ -18,7 +18,7 @@ from tilewright.mapper.fusion.copies.copy_table import CopyTable
 from tilewright.mapper.fusion.fused_problem import FusedProblem
 from tilewright.mapper.fusion.join.join_pmappings import WholeLabel
 from tilewright.mapper.fusion.join.join_step import JoinStep
-from tilewright.mapper.fusion.pmappings.pmapping_builder import OnChipChoice
+from tilewright.mapper.fusion.pmappings.on_chip_choice import OnChipChoice
 
 
 class JoinedMapping(NamedTuple):

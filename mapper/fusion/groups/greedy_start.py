@@ -32,7 +32,8 @@ from tilewright.mapper.fusion.groups.fusion_groups import (
     is_divisible,
     joined,
 )
-from tilewright.mapper.fusion.pmappings.pmapping_builder import NOISE, OnChipChoice
+from tilewright.mapper.fusion.pmappings.on_chip_choice import OnChipChoice
+from tilewright.mapper.fusion.pmappings.pmapping_builder import NOISE
 from tilewright.mapper.searches.budget import EndReason, OutOfBudget
 
 ROUNDS = 2  # in which tensors that did not help are tried once more

@@ -16,11 +16,8 @@ from tilewright.mapper.fusion.join.compatibility_graph import (
 )
 from tilewright.mapper.fusion.join.join_preparation import join_steps
 from tilewright.mapper.fusion.join.join_step import Tables
-from tilewright.mapper.fusion.pmappings.pmapping_builder import (
-    OnChipChoice,
-    PmappingFilter,
-    TableBuilder,
-)
+from tilewright.mapper.fusion.pmappings.on_chip_choice import OnChipChoice, PmappingFilter
+from tilewright.mapper.fusion.pmappings.pmapping_builder import TableBuilder
 from tilewright.mapper.fusion.pmappings.pmapping_table import PmappingTable
 from tilewright.mapper.searches.budget import Budget
 

@@ -22,7 +22,7 @@ from tilewright.mapper.fusion.bounds.cost_ceilings import EQUAL, CostCeilings
 from tilewright.mapper.fusion.bounds.cost_limit import NEVER, CostLimit, EnergyLatency
 from tilewright.mapper.fusion.bounds.exchange_choice_bounds import EinsumBounds
 from tilewright.mapper.fusion.bounds.rising_limit import RisingLimit
-from tilewright.mapper.fusion.fused_problem import FusedProblem
+from tilewright.mapper.fusion.fused_problem import ChoiceName, FusedProblem
 from tilewright.mapper.fusion.groups.fusion_groups import JoinedMapping, joined
 from tilewright.mapper.fusion.groups.greedy_start import GreedyStart
 from tilewright.mapper.fusion.groups.window_search import WindowSearch
@@ -33,14 +33,12 @@ from tilewright.mapper.fusion.join.join_pmappings import WholeLabel
 from tilewright.mapper.fusion.join.join_strategy import JoinStrategy
 from tilewright.mapper.fusion.join.joined_incumbent import JoinedIncumbent
 from tilewright.mapper.fusion.join.part_joins import PartJoins
-from tilewright.mapper.fusion.pmappings.pmapping_builder import (
-    BuilderScope,
-    ChoiceName,
+from tilewright.mapper.fusion.pmappings.on_chip_choice import (
     LargestChoice,
     OnChipChoice,
     PmappingFilter,
-    TableBuilder,
 )
+from tilewright.mapper.fusion.pmappings.pmapping_builder import TableBuilder
 from tilewright.mapper.fusion.pmappings.pmapping_cache import PmappingCache
 from tilewright.mapper.searches.budget import Budget, EndReason, OutOfBudget
 from tilewright.mapper.searches.result import Report, SearchStatistics, no_report
@@ -112,17 +110,7 @@ class JoinSearch:
         self._ceilings = CostCeilings(problem, (0.0, 0.0) if seed is None else seed.least_costs)
         self._strategy = JoinStrategy(problem, budget)
         self._least_costs = (0.0, 0.0)
-        minimizes_energy, breaks_ties = problem.objective == "energy", problem.ties is not None
-        scope = BuilderScope(
-            problem.counts_capacity,
-            problem.capacities,
-            counts_latency=not minimizes_energy or breaks_ties,
-            loops_per_variable=problem.loops_per_variable,
-            usage=problem.usage,
-            prunes_by_latency=not minimizes_energy and not breaks_ties,
-            by_cost=problem.by_cost,
-        )
-        self._builder = TableBuilder(problem.exchanged, scope, budget, self.cache)
+        self._builder = TableBuilder(problem, budget, self.cache)
         self._graphs = GraphBuilder(problem, self._builder, budget)
         self._joins = PartJoins(problem, self._graphs, budget)
 

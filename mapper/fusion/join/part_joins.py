@@ -11,7 +11,7 @@ from tilewright.mapper.fusion.join.graph_builder import GraphBuilder
 from tilewright.mapper.fusion.join.join_pmappings import LabelPass
 from tilewright.mapper.fusion.join.label_columns import LabelColumns
 from tilewright.mapper.fusion.join.label_deepening import least_label
-from tilewright.mapper.fusion.pmappings.pmapping_builder import PmappingFilter
+from tilewright.mapper.fusion.pmappings.on_chip_choice import PmappingFilter
 from tilewright.mapper.searches.budget import Budget
 
 

@@ -6,25 +6,28 @@ Einsums that pose the same problem under other names share one solution.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf
 from typing import NamedTuple
 
-from tilewright.mapper.fusion.boundary.exchanged_tensors import ExchangedTensors
-from tilewright.mapper.fusion.boundary.usage_peaks import NO_USAGE, CountedUsage
 from tilewright.mapper.fusion.bounds.cost_limit import CostLimit, EnergyLatency
 from tilewright.mapper.fusion.choice_programs import ChoiceRules, choice_programs
 from tilewright.mapper.fusion.fused_einsum import FusedEinsum
+from tilewright.mapper.fusion.fused_problem import FusedProblem
 from tilewright.mapper.fusion.pmappings.backpointers import backpointers_of
 from tilewright.mapper.fusion.pmappings.fused_templates import (
     private_tensors,
 )
 from tilewright.mapper.fusion.pmappings.inner_search import (
     NO_LATENCY_TERMS,
-    AgreedTile,
     InnerSearch,
     RegionRules,
     SolvedProgram,
+)
+from tilewright.mapper.fusion.pmappings.on_chip_choice import (
+    LargestChoice,
+    OnChipChoice,
+    PmappingFilter,
 )
 from tilewright.mapper.fusion.pmappings.pmapping_cache import (
     CompiledChoice,
@@ -48,97 +51,10 @@ from tilewright.mapper.searches.exact.metric_terms import (
     seconds_of_first_moves,
 )
 from tilewright.mapper.searches.result import SearchStatistics
-from tilewright.mapper.templates.placement import Placement
 
 LEAKS_MUCH = 0.1  # of the least energy: leakage that makes the number of lanes decide
 FAST_SLACKS = (0.1, 1.0)  # above the least latency, relative: of a beam where leakage is much
 NOISE = 1e-9  # relative: sums of the same terms in another order
-
-
-@dataclass(frozen=True, slots=True)
-class BuilderScope:
-    """Say which pmappings a table builder makes and what it counts.
-
-    `fused`: fused loops, which Einsums may share, are made. `capacities`: bits of the memories in
-    which tensors are exchanged, inf where no check is needed. `counts_latency`: latency is
-    computed. `loops_per_variable`: most fused loops over one rank variable. `usage`: the memories
-    whose usage counts. `prunes_by_latency`: latency rules out so much that computing lower bounds
-    of it pays. `by_cost`: placements of an Einsum are searched in groups, the cheapest first.
-    """
-
-    fused: bool
-    capacities: tuple[float, ...]
-    counts_latency: bool
-    loops_per_variable: int = 1
-    usage: CountedUsage = NO_USAGE
-    prunes_by_latency: bool = False
-    by_cost: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class PmappingFilter:
-    """Say which pmappings of an Einsum and a set of tensors on chip are made.
-
-    `cost_limit`: most energy in joule and latency in second. `fused`: with fused loops, which other
-    Einsums may share, or without any. `beam`: of a tile shape only the partial mapping of least
-    energy is kept at each step, which is much faster; all that are made exist, but better ones may
-    be missing. `agreed`: tiles that tensors on chip must have, because Einsums that share them have
-    no others.
-    """
-
-    cost_limit: CostLimit
-    fused: bool = True
-    beam: bool = False
-    agreed: tuple[AgreedTile, ...] = ()
-
-
-ChoiceName = tuple[str, int, int, tuple[int, ...]]
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class OnChipChoice:
-    """Choice of the exchanged tensors that one Einsum keeps on chip, and where.
-
-    `fused_einsum`: the Einsum on the path to one compute. `mask`: bit i is set if the tensor stays
-    at place i of the Einsum's boundary, the list of (tensor, memory) pairs. `group`: numbers of the
-    placements (which memory keeps which tensor) with these tensors on chip that it stands for.
-    """
-
-    fused_einsum: FusedEinsum
-    mask: int
-    group: tuple[int, ...]
-
-    @property
-    def key(self) -> Hashable:
-        """Key that is equal for choices which pose the same problem under other names.
-
-        A choice is an Einsum with the set of its exchanged tensors that stay on chip.
-        """
-        return self.fused_einsum.key, self.mask, self.group
-
-    @property
-    def key_alone(self) -> Hashable:
-        """Key that is equal for choices whose mappings, each by itself, are the same.
-
-        A choice is an Einsum with the set of its exchanged tensors that stay on chip. What other
-        Einsums hold of its tensors may differ.
-        """
-        return self.fused_einsum.key_alone, self.mask, self.group
-
-    @property
-    def name(self) -> ChoiceName:
-        """(name of the Einsum, number of its compute, exchanged tensors on chip as bits, group).
-
-        The bits count over the (tensor, memory) pairs in which the Einsum's tensors may stay on
-        chip. The group: the numbers of the placements that the choice stands for.
-        """
-        return self.fused_einsum.einsum.name, self.fused_einsum.number, self.mask, self.group
-
-    @property
-    def placements(self) -> tuple[Placement, ...]:
-        """Which memory keeps which tensor, one entry per placement of the choice."""
-        several = self.fused_einsum.placements[self.mask]
-        return tuple(several[number] for number in self.group)
 
 
 class _CachedSolution(NamedTuple):
@@ -148,35 +64,18 @@ class _CachedSolution(NamedTuple):
     solution: PmappingSolution
 
 
-class LargestChoice(NamedTuple):
-    """Name the choice of tensors on chip whose search made most labels (partial mappings).
-
-    `labels`: how many; `all_labels`: those of all choices.
-    """
-
-    choice: OnChipChoice
-    labels: int
-    all_labels: int
-
-
 class TableBuilder:
     """Build the tables of pmappings (mappings of one Einsum within the whole) of a workload.
 
-    Einsums that differ in names only share one search. `exchanged`: which tensors may stay on chip.
-    `scope`: what is made and counted. `budget`: limits; methods raise OutOfBudget where it ends.
+    Einsums that differ in names only share one search. `problem`: which tensors may stay on chip,
+    and what counts. `budget`: limits; methods raise OutOfBudget where it ends.
     `cache`: compiled mapspaces of earlier searches of the same workload. `statistics`: what was
     looked at. `pmappings`: how many were made and compared.
     """
 
-    def __init__(
-        self,
-        exchanged: ExchangedTensors,
-        scope: BuilderScope,
-        budget: Budget,
-        cache: PmappingCache,
-    ) -> None:
-        self._exchanged = exchanged
-        self._scope = scope
+    def __init__(self, problem: FusedProblem, budget: Budget, cache: PmappingCache) -> None:
+        self._problem = problem
+        self._exchanged = problem.exchanged
         self._budget = budget
         self.cache = cache
         self._compulsory_costs: dict[Hashable, EnergyLatency] = {}
@@ -211,7 +110,7 @@ class TableBuilder:
     def _groups(self, fused: FusedEinsum, mask: int) -> Sequence[tuple[int, ...]]:
         key = fused.key, mask
         if key not in self._placement_groups:
-            self._placement_groups[key] = fused.placement_groups(mask, self._scope.by_cost)
+            self._placement_groups[key] = fused.placement_groups(mask, self._problem.by_cost)
         return self._placement_groups[key]
 
     def compulsory_costs(self, choice: OnChipChoice) -> EnergyLatency:
@@ -300,7 +199,7 @@ class TableBuilder:
     def _compiled(self, choice: OnChipChoice) -> CompiledChoice:
         """Return a choice's compiled programs with lower bounds, from the cache or made now."""
         compiled = self.cache.compiled.get(choice.key_alone)
-        prunes = self._scope.prunes_by_latency
+        prunes = self._problem.prunes_by_latency
         if compiled is None or (prunes and not compiled.search.bounds_latency):
             return self._compile(choice, compiled)
         if not compiled.search.has_bounds:
@@ -317,7 +216,7 @@ class TableBuilder:
         if known is None:
             self._count(SearchStatistics(len(prepared.programs.tree.inner_programs)))
         metrics = self._metrics(prepared)
-        prunes = self._scope.prunes_by_latency
+        prunes = self._problem.prunes_by_latency
         latency_terms = metrics.latency_terms() if prunes else NO_LATENCY_TERMS
         inner = prepared.programs.tree
         timeless = None if known is None else known.search
@@ -332,7 +231,7 @@ class TableBuilder:
 
     def _counts_latency(self, compiled: CompiledChoice) -> bool:
         """Tell whether latency is computed: the objective needs it, or some component leaks."""
-        return self._scope.counts_latency or bool(compiled.prepared.leaks)
+        return self._problem.counts_latency or bool(compiled.prepared.leaks)
 
     def _solve(self, choice: OnChipChoice, pmapping_filter: PmappingFilter) -> PmappingSolution:
         """Run the inner programs of a choice, and make its pmappings."""
@@ -386,20 +285,20 @@ class TableBuilder:
 
     def _prepare(self, choice: OnChipChoice) -> PreparedChoice:
         """Compile the fused templates of a choice, with the fields that its labels need."""
-        fused, scope = choice.fused_einsum, self._scope
+        fused, problem = choice.fused_einsum, self._problem
         space = fused.space
         leaks, rules = leaks_of(space.flat, space.conventions), self._region_rules(fused)
-        sizes = dict(zip(self._exchanged.memories, scope.capacities, strict=True))
-        unlimited = {m for m, n in sizes.items() if n == inf and m not in scope.usage.exchange}
+        sizes = dict(zip(self._exchanged.memories, problem.capacities, strict=True))
+        unlimited = {m for m, n in sizes.items() if n == inf and m not in problem.usage.exchange}
         on_path = {component.name for component in space.flat.components}
-        shared = (set(sizes) & on_path) - unlimited if scope.fused else set()
+        shared = (set(sizes) & on_path) - unlimited if problem.counts_capacity else set()
         programs = choice_programs(
             ChoiceRules(
                 fused,
                 choice.placements,
                 rules.shareable,
-                scope.fused,
-                frozenset(scope.usage.private) | shared,
+                problem.counts_capacity,
+                frozenset(problem.usage.private) | shared,
                 frozenset(unlimited),
                 leaks,
             ),
@@ -410,7 +309,7 @@ class TableBuilder:
 
     def _region_rules(self, fused: FusedEinsum) -> RegionRules:
         """Return the rules of the region for an Einsum, with latency counted."""
-        exchanged, scope, space = self._exchanged, self._scope, fused.space
+        exchanged, problem, space = self._exchanged, self._problem, fused.space
         private = (t for t in private_tensors(space) if not space.einsum.access(t).persistent)
         return RegionRules(
             exchanged.shareable_variables(fused.einsum),
@@ -419,11 +318,11 @@ class TableBuilder:
             exchanged.varied_windows,
             exchanged.shares_tiles,
             exchanged.memories,
-            scope.capacities,
+            problem.capacities,
             True,
-            scope.fused,
-            scope.loops_per_variable,
-            scope.usage.pmapping_memories,
+            problem.counts_capacity,
+            problem.loops_per_variable,
+            problem.usage.pmapping_memories,
             frozenset(private),
         )
 
