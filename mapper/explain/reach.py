@@ -66,14 +66,14 @@ def reach(
     """
     check()
     slots = slot_sequence(problem, template)
-    if _has_dead_dimension(slots):
+    if any(isinstance(slot, SpatialLoops) and not slot.choices for slot in slots):
         return None
     sizes = binding(problem, slots)
     if not _smallest_fit(problem, slots, sizes):
         return None
     if problem.uneven:
         return reach_apart(UnevenPoints(problem, template, slots), check)
-    if _has_open_dimension(slots):
+    if any(isinstance(slot, Reservation) and slot.open_dims for slot in slots):
         from tilewright.mapper.explain.open_lanes import reach_open
 
         return reach_open(problem, template)
@@ -84,16 +84,6 @@ def reach(
     if tiles is None or grouped == loose or overflow(problem, slots, tiles) is None:
         return tiles
     return reach_apart(points, check)
-
-
-def _has_dead_dimension(slots: Sequence[Slot]) -> bool:
-    """Tell whether some dimension has no legal choice of lanes."""
-    return any(isinstance(slot, SpatialLoops) and not slot.choices for slot in slots)
-
-
-def _has_open_dimension(slots: Sequence[Slot]) -> bool:
-    """Tell whether some reservation depends on lanes that are still to be chosen."""
-    return any(isinstance(slot, Reservation) and slot.open_dims for slot in slots)
 
 
 def binding(problem: Problem, slots: Sequence[Slot]) -> dict[str, float]:

@@ -19,7 +19,7 @@ from tilewright.mapper.fusion.fused_problem import (
 )
 from tilewright.mapper.fusion.groups.fusion_groups import JoinedMapping
 from tilewright.mapper.fusion.join.join_deepening import JoinResult, JoinSearch
-from tilewright.mapper.fusion.tie_break import break_ties
+from tilewright.mapper.fusion.tie_break import search_of_ties
 from tilewright.mapper.mapping.scored_mapping import ScoredMapping
 from tilewright.mapper.model.evaluation import score_mapping
 from tilewright.mapper.searches.budget import Budget
@@ -196,13 +196,16 @@ class FusedOptimizer:
             return FusedOptimum(result, None)
         timed = problem.objective != "energy"
         scored = score_joined(self._request, plan, result.mapping, timed)
-        timed_mapping = result.mapping.with_figures(latency=scored.score.latency)
-        result = replace(result, mapping=result.mapping if timed else timed_mapping)
+        best = result.mapping
+        if not timed:
+            best = best.with_figures(latency=scored.score.latency)
+            result = replace(result, mapping=best)
         if result.exhausted:
             return FusedOptimum(result, scored)
-        tie_break = break_ties(search, result, scored.score, self._budget)
-        self.statistics = self.statistics.plus(tie_break.statistics)
-        if (better := tie_break.result.mapping) is not None:
+        ties = search_of_ties(search, best.label, scored.score, self._budget)
+        better = ties.solve().mapping
+        self.statistics = self.statistics.plus(ties.statistics)
+        if better is not None:
             scored = score_joined(self._request, plan, better)
             result = replace(result, mapping=better)
         return FusedOptimum(result, scored)

@@ -39,10 +39,9 @@ def _end_text(result: JoinResult) -> str:
 
 def end_before_first_mapping(result: JoinResult) -> str:
     """Say what ended a search that has no mapping yet, and where most of its work was."""
-    if result.ended is None or result.ended == EndReason.SECONDS:
-        end = "the budget ended the fused search before its first mapping"
-        return end if result.largest is None else f"{end} ({size_text(result.largest)})"
-    end = f"the fused search ended at {result.ended.value} before its first mapping"
+    end = "the budget ended the fused search before its first mapping"
+    if result.ended is not None and result.ended != EndReason.SECONDS:
+        end = f"the fused search ended at {result.ended.value} before its first mapping"
     return end if result.largest is None else f"{end} ({size_text(result.largest)})"
 
 

@@ -22,7 +22,7 @@ from tilewright.mapper.fusion.bounds.cost_limit import (
     with_metric,
 )
 from tilewright.mapper.fusion.bounds.nothing_passes import einsums_passed_by_nothing
-from tilewright.mapper.fusion.bounds.on_chip_relaxation import OnChipRelaxation, Places
+from tilewright.mapper.fusion.bounds.on_chip_relaxation import OnChipRelaxation
 from tilewright.mapper.fusion.copies.copy_table import CopyTable
 from tilewright.mapper.fusion.fused_problem import ChoiceName, FusedProblem
 from tilewright.mapper.fusion.groups.windows import WindowBounds
@@ -76,10 +76,8 @@ class ChoiceBounds:
 
         Joule and second, each by choices of its own (theory/fusion.md §6.3).
         """
-        least = [self._relaxation.least_cost(self._costs(metric)) for metric in METRICS]
-        if self.windows is not None:
-            least[self.metric] = self.windows.least_cost(self._costs(self.metric))
-        return least[0], least[1]
+        energy, latency = (self._relaxed(m).least_cost(self._costs(m)) for m in METRICS)
+        return energy, latency
 
     def cost_limits(
         self, limit: EnergyLatency, slack: float = inf
@@ -92,7 +90,7 @@ class ChoiceBounds:
         `slack` above its bound, relative, in the metric whose bounds are raised (energy or
         latency); less than inf loses mappings.
         """
-        costs_of_others = [self._costs_of_others(metric) for metric in METRICS]
+        costs_of_others = [self._relaxed(m).costs_of_others(self._costs(m)) for m in METRICS]
         limits: list[dict[OnChipChoice, CostLimit]] = []
         for number, bounds in enumerate(self._bounds):
             energy, latency = (costs[number] for costs in costs_of_others)
@@ -118,16 +116,11 @@ class ChoiceBounds:
         compute, tensors on chip as bits, numbers of placements); values are lower bounds of energy
         in joule and latency in second.
         """
-        limits = self.cost_limits(limit)
-        pairs = [
-            (b, own_limits)
-            for bounds, own_limits in zip(self._bounds, limits, strict=True)
-            for b in bounds
-        ]
         return {
             bound.choice.name: bound.bound
-            for bound, own_limits in pairs
-            if bound.choice in own_limits
+            for bounds, limits in zip(self._bounds, self.cost_limits(limit), strict=True)
+            for bound in bounds
+            if bound.choice in limits
         }
 
     def join_limits(self, limit: EnergyLatency) -> JoinLimits:
@@ -137,7 +130,7 @@ class ChoiceBounds:
         remaining cost that goes with it is inf for a set of tensors on chip with which no choices
         of the later Einsums agree.
         """
-        energy, latency = (self._costs_of_later(metric) for metric in METRICS)
+        energy, latency = (self._relaxed(m).costs_of_later(self._costs(m)) for m in METRICS)
 
         def remaining(number: int, on_chip: frozenset[TensorPlace]) -> EnergyLatency:
             state = on_chip & self._relaxation.tracked
@@ -145,17 +138,9 @@ class ChoiceBounds:
 
         return JoinLimits((limit[0] * (1 + NOISE), limit[1] * (1 + NOISE)), remaining)
 
-    def _costs_of_others(self, metric: int) -> list[dict[int, float]]:
-        costs = self._costs(metric)
-        if self.windows is not None and metric == self.metric:
-            return self.windows.costs_of_others(costs)
-        return self._relaxation.costs_of_others(costs)
-
-    def _costs_of_later(self, metric: int) -> list[dict[Places, float]]:
-        costs = self._costs(metric)
-        if self.windows is not None and metric == self.metric:
-            return self.windows.costs_of_later(costs)
-        return self._relaxation.costs_of_later(costs)
+    def _relaxed(self, metric: int) -> OnChipRelaxation | WindowBounds:
+        """Return what bounds the workload in a metric: windows of Einsums, once there are any."""
+        return self.windows if self.windows and metric == self.metric else self._relaxation
 
     def use_windows(self, ends: Sequence[int]) -> None:
         """Bound windows of neighbouring Einsums, too; `ends`: the first Einsum behind each."""

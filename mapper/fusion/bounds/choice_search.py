@@ -117,13 +117,12 @@ class ChoiceSearch:
         """
         slack = DEEPENING[min(bound.searches, len(DEEPENING) - 1)]
         estimate = self._estimate(bound.choice)
-        is_known = estimate < inf
-        starts = bound.start is None and (is_known or self._beam)
-        if starts and not exceeds(bound.bound, limit):
+        is_new = bound.start is None
+        if is_new and (estimate < inf or self._beam) and not exceeds(bound.bound, limit):
             self.start(bound)
-        if starts and is_known and bound.start is not None:
-            slack = max(slack, estimate * (1 + NOISE) / bound.known_start[self.metric] - 1)
-        if self._beam and bound.start is not None and self._builder.leaks_much(bound.choice):
+        if bound.start is not None and is_new and estimate < inf:
+            slack = max(slack, estimate * (1 + NOISE) / bound.start[self.metric] - 1)
+        if bound.start is not None and self._beam and self._builder.leaks_much(bound.choice):
             slack = inf  # little latency is limit enough, and leads near the least energy
         bound.searches += 1
         self.raise_choice(bound, Aim(self.metric, slack), limit)

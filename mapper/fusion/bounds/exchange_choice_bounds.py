@@ -80,7 +80,8 @@ class EinsumBounds(ChoiceBounds):
         `highest`: what the workload may cost at most, joule or second. Raises OutOfBudget, and
         UnsupportedFeature for templates that cannot be modelled.
         """
-        metric, others = self.metric, self._costs_of_others(self.metric)
+        metric = self.metric
+        others = self._relaxed(metric).costs_of_others(self.costs)
         open_bounds = [
             (bound, highest - others[number][mask])
             for number, limits in enumerate(most, first)

@@ -69,18 +69,6 @@ class Edges:
     tilings: Ints
     target_nodes: Ints
 
-    def select(self, chosen: Ints) -> Edges:
-        """Return only the edges with these numbers.
-
-        `chosen`: numbers of edges, in the order wanted.
-        """
-        return replace(
-            self,
-            nodes=self.nodes[chosen],
-            tilings=self.tilings[chosen],
-            target_nodes=self.target_nodes[chosen],
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class CompatibilityGraph:
@@ -140,9 +128,9 @@ def build_graph(
         joined = _edges_of_step(source, codes[-1], costs, limits)
         following, costs = _reached_nodes(joined, costs)
         codes.append(following)
-        edges.append(
-            tuple(_with_node_numbers(bundle, following[bundle.target]) for bundle in joined)
-        )
+        numbers = [np.searchsorted(following[each.target], each.target_nodes) for each in joined]
+        pairs = zip(joined, numbers, strict=True)
+        edges.append(tuple(replace(bundle, target_nodes=nodes) for bundle, nodes in pairs))
         budget.check(sum(len(bundle.nodes) for several in edges for bundle in several))
     remaining = _remaining_costs(edges, codes)
     return CompatibilityGraph(steps, tile_codes, tuple(codes), tuple(edges), remaining)
@@ -225,11 +213,6 @@ def _reached_nodes(edges: Sequence[Edges], costs: Costs) -> tuple[Codes, Costs]:
         numbers = np.searchsorted(codes[bundle.target], bundle.target_nodes)
         np.minimum.at(reached[bundle.target], numbers, cost)
     return codes, reached
-
-
-def _with_node_numbers(edges: Edges, codes: Ints) -> Edges:
-    """Replace the codes of target nodes by their positions in the sorted list `codes`."""
-    return replace(edges, target_nodes=np.searchsorted(codes, edges.target_nodes))
 
 
 def _remaining_costs(edges: Sequence[Sequence[Edges]], codes: Sequence[Codes]) -> tuple[Costs, ...]:

@@ -161,23 +161,14 @@ def loop_orders(
     for variable, gap, tile in loops:
         groups.setdefault(gap, []).append((variable, tile))
     gaps = sorted(groups)
-    variables = {loop.variable for loop in loops}
+    given = {v: [(v, loop.tile) for loop in loops if loop.variable == v] for v, _, _ in loops}
     for chosen in product(*(permutations(groups[gap]) for gap in gaps)):
         firsts = zip(gaps, (group[0][0] for group in chosen), strict=True)
         if any(variable in needless_first.get(gap, ()) for gap, variable in firsts):
             continue
         order = tuple(chain.from_iterable(chosen))
-        if all(_keeps_order(order, loops, variable) for variable in variables):
+        if all([loop for loop in order if loop[0] == v] == same for v, same in given.items()):
             yield order
-
-
-def _keeps_order(order: LoopOrder, loops: FusedLoops, variable: int) -> bool:
-    """Tell whether the loops over one variable have the same order in `order` as in `loops`."""
-    return [loop for loop in order if loop[0] == variable] == _loops_over(loops, variable)
-
-
-def _loops_over(loops: FusedLoops, variable: int) -> list[tuple[int, int]]:
-    return [(loop.variable, loop.tile) for loop in loops if loop.variable == variable]
 
 
 def needless_first_variables(
