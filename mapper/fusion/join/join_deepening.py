@@ -191,13 +191,10 @@ class JoinSearch:
         return {} if self._bounds is None else self._bounds.choice_bounds_within(limit)
 
     def _result(self, ended: EndReason | None) -> JoinResult:
-        return JoinResult(
-            self._best.mapping,
-            self._lower_bound,
-            self._least_costs,
-            ended,
-            self._builder.largest_choice,
-        )
+        largest = self._builder.largest_choice
+        if largest is None and self._narrowed is not None:
+            largest = self._narrowed._builder.largest_choice
+        return JoinResult(self._best.mapping, self._lower_bound, self._least_costs, ended, largest)
 
     def _search(self) -> None:
         """Raise bounds of Einsums, then of windows, then the limit until the best is proven."""

@@ -40,7 +40,7 @@ def test_a_request_to_stop_gives_the_best_mapping_so_far() -> None:
         if progress.value < float("inf"):
             STOP_REQUESTED.set()
 
-    result = search(two_memories(72), CHAIN, progress=stop)
+    result = search(two_memories(72), CHAIN, progress=stop, budget=1000.0)
     assert result.certificate.kind == "bounded"
     (note,) = result.notes
     assert note.startswith("not proven optimal: the search ended at the request to stop; ")
