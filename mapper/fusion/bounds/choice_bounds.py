@@ -182,7 +182,7 @@ class ChoiceBounds:
         least = self._least_of_siblings(number).get(0)
         if least is None or number not in self._passed_by_nothing:
             return inf
-        return least.bound[self.metric] if self.metric in least.raised else inf
+        return least.bound[self.metric] if least.raised else inf
 
     def attained_by(self, choice: OnChipChoice) -> float:
         """Return the attained least cost of an equal Einsum with the choice's tensors on chip.
@@ -196,7 +196,7 @@ class ChoiceBounds:
                 bound.bound[metric]
                 for bounds in self._bounds
                 for bound in bounds
-                if metric in bound.raised
+                if bound.raised
                 and (bound.choice.fused_einsum.key_alone, bound.choice.mask)
                 == (fused.key_alone, choice.mask)
             ),

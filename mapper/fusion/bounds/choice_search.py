@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
-from typing import NamedTuple
 
 from tilewright.mapper.fusion.bounds.cost_limit import (
     NEVER,
@@ -35,39 +34,15 @@ class ChoiceBound:
     """Lower bounds of energy (joule) and latency (second) of one Einsum with one choice on chip.
 
     `choice`: which tensors stay on chip. `bound`: the lower bounds. `start`: the bounds before any
-    search, None until they are computed. `raised`: metrics (0 energy, 1 latency) whose bound is
-    final: attained, or too high to matter. `searches`: how often the choice was searched by itself.
+    search, None until they are computed. `raised`: the bound of the metric searched for is final:
+    attained, or too high to matter. `searches`: how often the choice was searched by itself.
     """
 
     choice: OnChipChoice
     bound: EnergyLatency
     start: EnergyLatency | None = None
-    raised: frozenset[int] = frozenset()
+    raised: bool = False
     searches: int = 0
-
-    @property
-    def known_start(self) -> EnergyLatency:
-        """The bounds before any search; only valid once they have been computed."""
-        assert self.start is not None
-        return self.start
-
-
-class Aim(NamedTuple):
-    """Say how far to raise bounds: the metric (0 energy, 1 latency) and a relative distance.
-
-    `slack`: 0.1 means up to 10 % above the bound before any search.
-    """
-
-    metric: int
-    slack: float
-
-    def limit(self, start: float, highest: float) -> float:
-        """Return the cost up to which to search: `start` plus the slack, but at most `highest`.
-
-        `highest`: the cost above which the choice cannot matter.
-        """
-        limit = start * (1 + self.slack) if start > 0 and self.slack < inf else inf
-        return min(limit, highest)
 
 
 class ChoiceSearch:
@@ -125,55 +100,54 @@ class ChoiceSearch:
         if bound.start is not None and self._beam and self._builder.leaks_much(bound.choice):
             slack = inf  # little latency is limit enough, and leads near the least energy
         bound.searches += 1
-        self.raise_choice(bound, Aim(self.metric, slack), limit)
+        self.raise_choice(bound, slack, limit)
 
-    def raise_choice(self, bound: ChoiceBound, aim: Aim, limit: EnergyLatency) -> None:
-        """Search for pmappings up to `aim` above the start; raise the bound to the result.
+    def raise_choice(self, bound: ChoiceBound, slack: float, limit: EnergyLatency) -> None:
+        """Search for pmappings up to `slack` above the start; raise the bound to the result.
 
-        With a pmapping the bound is its least cost; without any it is the cost searched up to, or
-        infinity if that was `limit`, the most that the Einsum may cost with this choice (joule,
-        second).
+        `slack`: 0.1 means up to 10 % above the bound before any search. With a pmapping the bound
+        is its least cost; without any it is the cost searched up to, or infinity if that was
+        `limit`, the most that the Einsum may cost with this choice (joule, second).
         """
         if bound.start is None and not exceeds(bound.bound, limit):
             self.start(bound)
-        metric = aim.metric
-        if exceeds(bound.bound, limit):
-            bound.bound, bound.raised = NEVER, frozenset(METRICS)
+        if bound.start is None or exceeds(bound.bound, limit):
+            bound.bound, bound.raised = NEVER, True
             return
-        highest = aim.limit(bound.known_start[metric], limit[metric])
-        attained = self._look_below(bound, metric, with_metric(limit, metric, highest))
-        if not attained and highest >= limit[metric]:
-            bound.bound, bound.raised = NEVER, bound.raised | {metric}
+        metric, start = self.metric, bound.start[self.metric]
+        aim = start * (1 + slack) if start > 0 and slack < inf else inf
+        highest = min(aim, limit[metric])
+        bound.raised = self._look_below(bound, with_metric(limit, metric, highest))
+        if not bound.raised and highest >= limit[metric]:
+            bound.bound, bound.raised = NEVER, True
 
-    def _look_below(self, bound: ChoiceBound, metric: int, limit: EnergyLatency) -> bool:
+    def _look_below(self, bound: ChoiceBound, limit: EnergyLatency) -> bool:
         """Search for pmappings that cost no more than `limit`, and set the bound to what was found.
 
         Tell whether some pmapping attains the bound. Known bounds of equal choices are used first.
         """
+        metric = self.metric
         cached = self._cached_least(bound, metric)
         if cached.attained and self._ties is None:
-            return self._set_bound(bound, metric, cached.bound, True)
+            return self._set_bound(bound, cached.bound, True)
         if cached.rules_out(limit[metric]):
-            return self._set_bound(bound, metric, cached.bound, False)
+            return self._set_bound(bound, cached.bound, False)
         ceilings = limit if self._ties is not None else with_metric(NEVER, metric, limit[metric])
         pmapping_filter = PmappingFilter(CostLimit(*ceilings), beam=self._beam)
         least_cost = self._builder.least_cost(bound.choice, pmapping_filter, metric)
-        if least_cost == inf:
-            return self._set_bound(bound, metric, limit[metric], False)
-        return self._set_bound(bound, metric, least_cost, True)
+        attained = least_cost < inf
+        return self._set_bound(bound, least_cost if attained else limit[metric], attained)
 
-    def _set_bound(self, bound: ChoiceBound, metric: int, value: float, attained: bool) -> bool:
-        """Set the bound of one metric to `value`, also for equal choices; return `attained`.
+    def _set_bound(self, bound: ChoiceBound, value: float, attained: bool) -> bool:
+        """Set the bound of the metric to `value`, also for equal choices; return `attained`.
 
         `attained`: some pmapping costs just that, so that the bound is final.
         """
-        bound.bound = with_metric(bound.bound, metric, value)
-        if attained:
-            bound.raised |= {metric}
-        cached_bound = self._cached_least(bound, metric).bound
+        bound.bound = with_metric(bound.bound, self.metric, value)
+        cached_bound = self._cached_least(bound, self.metric).bound
         if self._ties is None and (attained or value > cached_bound):
             cache = self._builder.cache.least_costs
-            cache[bound.choice.key_alone, metric] = CachedBound(value, attained)
+            cache[bound.choice.key_alone, self.metric] = CachedBound(value, attained)
         return attained
 
     def _cached_least(self, bound: ChoiceBound, metric: int) -> CachedBound:

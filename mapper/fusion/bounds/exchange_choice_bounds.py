@@ -14,7 +14,6 @@ from tilewright.mapper.fusion.bounds.choice_bounds import ChoiceBounds, OtherCos
 from tilewright.mapper.fusion.bounds.choice_search import (
     DEEPENING,
     METRICS,
-    Aim,
     ChoiceBound,
     ChoiceSearch,
 )
@@ -86,30 +85,30 @@ class EinsumBounds(ChoiceBounds):
             (bound, highest - others[number][mask])
             for number, limits in enumerate(most, first)
             for mask, bound in self._least_of_siblings(number).items()
-            if metric not in bound.raised and bound.bound[metric] <= limits.get(mask, -inf)
+            if not bound.raised and bound.bound[metric] <= limits.get(mask, -inf)
         ]
         for bound, limit in open_bounds:
             self._search.search_further(bound, with_metric(NEVER, metric, limit))
         return bool(open_bounds)
 
-    def raise_bounds(
-        self,
-        is_wanted: Callable[[OnChipChoice], bool],
-        limit_of: Callable[[EnergyLatency], EnergyLatency],
-        metric: int | None = None,
-    ) -> None:
-        """Raise the bounds of some choices of tensors on chip by searching one Einsum at a time.
+    def raise_bounds(self, limit_of: Callable[[EnergyLatency], EnergyLatency]) -> None:
+        """Raise the bounds of all choices of tensors on chip by searching one Einsum at a time.
 
-        `is_wanted`: tells which choices. `limit_of`: returns the most that the workload may cost,
-        given lower bounds of its energy and latency (joule, second); a bound is raised until it is
-        the least cost of the choice, or the choice can be in no mapping within that limit.
-        `metric`: 0 energy, 1 latency; None: that of the objective. Raises OutOfBudget, and
+        `limit_of`: returns the most that the workload may cost, given lower bounds of its energy
+        and latency (joule, second); a bound is raised until it is the least cost of the choice, or
+        the choice can be in no mapping within that limit. Raises OutOfBudget, and
         UnsupportedFeature for templates that cannot be modelled.
         """
-        metric = self.metric if metric is None else metric
-        chosen = [[bound for bound in bounds if is_wanted(bound.choice)] for bounds in self._bounds]
         for slack in DEEPENING:
-            self._raise_once(chosen, Aim(metric, slack), limit_of)
+            for number, other_costs in self._swept():
+                unfinished = [bound for bound in self._bounds[number] if not bound.raised]
+                if not unfinished:
+                    continue
+                limit = limit_of(self._least_with_others(number, other_costs))
+                for bound in unfinished:
+                    self._search.raise_choice(
+                        bound, slack, other_costs.remaining_limit(bound.choice.mask, limit)
+                    )
             self._report(self.least_costs)
 
     def raise_cheapest(
@@ -146,7 +145,7 @@ class EinsumBounds(ChoiceBounds):
         """
         while (least := self._least_of_siblings(number).get(mask)) is not None:
             known = least.bound[self.metric]
-            if known > limit or self.metric in least.raised:
+            if known > limit or least.raised:
                 return known
             self._search.search_further(least, NEVER)
         return self.known_least(number, mask)
@@ -169,27 +168,8 @@ class EinsumBounds(ChoiceBounds):
         return [
             bound
             for bound in self._least_of_siblings(number).values()
-            if self.metric not in bound.raised
-            and bound.bound[self.metric] + costs[bound.choice.mask] <= highest
+            if not bound.raised and bound.bound[self.metric] + costs[bound.choice.mask] <= highest
         ]
-
-    def _raise_once(
-        self,
-        chosen: Sequence[Sequence[ChoiceBound]],
-        aim: Aim,
-        limit_of: Callable[[EnergyLatency], EnergyLatency],
-    ) -> None:
-        """Raise the `chosen` bounds of each Einsum in turn.
-
-        Limits follow from all bounds so far.
-        """
-        for number, other_costs in self._swept():
-            unfinished = [bound for bound in chosen[number] if aim.metric not in bound.raised]
-            limit = limit_of(self._least_with_others(number, other_costs)) if unfinished else NEVER
-            for bound in unfinished:
-                self._search.raise_choice(
-                    bound, aim, other_costs.remaining_limit(bound.choice.mask, limit)
-                )
 
     def _swept(self) -> Iterator[tuple[int, OtherCosts]]:
         """Yield each Einsum's number with the least that all others cost.

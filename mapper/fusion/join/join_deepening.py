@@ -157,7 +157,7 @@ class JoinSearch:
         cannot model.
         """
         bounds = EinsumBounds(self.problem, self._builder)
-        bounds.raise_bounds(lambda _: True, lambda _: within)
+        bounds.raise_bounds(lambda _: within)
         self._least_costs = bounds.least_costs
         most_energy, latency = within
         pmapping_filter = PmappingFilter(CostLimit(), self.problem.counts_capacity)
@@ -270,9 +270,7 @@ class JoinSearch:
         if self.problem.by_cost:
             bounds.raise_cheapest(self._incumbent_ceilings)
             return
-        bounds.raise_bounds(lambda _: True, self._incumbent_ceilings)
-        if self._strategy.raises_latency and self._is_below_incumbent(bounds):
-            bounds.raise_bounds(lambda _: True, self._incumbent_ceilings, 1)
+        bounds.raise_bounds(self._incumbent_ceilings)
 
     def _raise_windows(self, bounds: EinsumBounds) -> None:
         """Raise the lower bound by joining windows of Einsums; keep better mappings found.

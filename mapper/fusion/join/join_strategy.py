@@ -46,14 +46,6 @@ class JoinStrategy:
         return min(max(FEW_TEMPLATES // max(1, different), LEAST_TEMPLATES), MOST_TEMPLATES)
 
     @property
-    def raises_latency(self) -> bool:
-        """Whether bounds of the latency are raised after those of the energy.
-
-        Only for the energy-delay product of many Einsums.
-        """
-        return self.problem.objective == "edp" and self.has_many_einsums
-
-    @property
     def uses_windows(self) -> bool:
         """Whether bounds of windows of neighbouring Einsums are raised.
 
