@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from tilewright.mapper.fronts.front_search import FrontResult, pareto_mappings, requested_metrics
 from tilewright.mapper.fronts.pareto_points import covered, undominated
 from tilewright.mapper.fusion.bounds.cost_limit import NEVER, EnergyLatency
-from tilewright.mapper.fusion.copies.copy_table import CopyTable
 from tilewright.mapper.fusion.fused_answer import fused_restrictions
 from tilewright.mapper.fusion.fused_optimum import (
     FusedOptimizer,
@@ -110,8 +109,7 @@ class FusedFrontSearch:
             within = self._between_ends()
             slices = SLICES if self._budget.is_limited else SLICES[-1:]
             proven = 0.0 if within is None else self._pass_slices(within, slices)
-        copies = [entry for entry in self._plan.problem.einsums if isinstance(entry, CopyTable)]
-        return proven if all(copy.is_optimal for copy in copies) else 0.0
+        return proven if all(copy.is_optimal for copy in self._plan.problem.copies) else 0.0
 
     def _tell(self, doing: str) -> None:
         self._request.reporter(doing)(inf, 0.0)

@@ -87,8 +87,7 @@ def fused_restrictions(problem: FusedProblem, memories: ExchangeMemories) -> Res
     several Einsums reserve more for a tensor than each needs. The order is that of printing.
     """
     exchanged = problem.exchanged
-    entries = (entry for entry in problem.einsums if not isinstance(entry, CopyTable))
-    spaces = [fused.space for entry in entries for fused in entry]
+    spaces = [fused.space for fused in problem.solved]
     below_lanes = [m for m in memories.memories if m and _any_lanes_above(spaces, m)]
     second = str(memories.second) if memories.second in below_lanes else ""
     return (
@@ -171,21 +170,16 @@ def _copy_restrictions(problem: FusedProblem, below_lanes: str) -> Iterator[Rest
 
     `below_lanes`: name of an exchange memory below shared lanes; "" if there is none.
     """
-    tables = [entry for entry in problem.einsums if isinstance(entry, CopyTable)]
-    yield from _copy_loop_restrictions(tables)
+    tables = problem.copies
+    if unshared := [table.einsum.name for table in tables if not table.shares_loops]:
+        yield COPIES_SHARE_NO_LOOPS(einsums=unshared)
+    if sharing := [table.einsum.name for table in tables if table.shares_loops]:
+        yield COPIES_PRIVATE_BELOW_LOOPS(einsums=sharing)
     without_lanes = [table.einsum.name for table in tables if not table.shares_lanes]
     if below_lanes and without_lanes:
         yield COPIES_SHARE_NO_LANES(einsums=without_lanes, memory=below_lanes)
     if tables:
         yield COPY_INPUTS_RESERVED()
-
-
-def _copy_loop_restrictions(tables: Sequence[CopyTable]) -> Iterator[Restriction]:
-    """Yield which copies share no loops, and which share some but hold no private tensor above."""
-    if unshared := [table.einsum.name for table in tables if not table.shares_loops]:
-        yield COPIES_SHARE_NO_LOOPS(einsums=unshared)
-    if sharing := [table.einsum.name for table in tables if table.shares_loops]:
-        yield COPIES_PRIVATE_BELOW_LOOPS(einsums=sharing)
 
 
 def _reservation_restrictions(exchanged: ExchangedTensors) -> Iterator[Restriction]:

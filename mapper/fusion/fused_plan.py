@@ -72,10 +72,6 @@ def plan_fused_search(
     refuse_unequal_sizes(request, memories)
     exchange = _exchange(request, paths, memories)
     entries = _entries(request, paths, exchange)
-    outermost_capacity = exchange.memories.outermost_capacity
-    if outermost_capacity is not None:
-        solved = (entry for entry in entries if isinstance(entry, tuple))
-        refuse_unkept_tensors(exchange.memories.outermost, chain.from_iterable(solved))
     problem = FusedProblem(
         exchange.exchanged,
         tuple(entries),
@@ -84,8 +80,10 @@ def plan_fused_search(
         value,
         loops_per_variable=request.options.max_fused_loops_per_rank_variable,
         usage=exchange.usage,
-        outermost_capacity=outermost_capacity,
+        outermost_capacity=exchange.memories.outermost_capacity,
     )
+    if problem.outermost_capacity is not None:
+        refuse_unkept_tensors(exchange.memories.outermost, problem.solved)
     return FusedPlan(problem, exchange.memories)
 
 

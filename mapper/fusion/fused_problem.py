@@ -84,6 +84,17 @@ class FusedProblem:
         return min(self.capacities) < inf or bool(self.usage.exchange)
 
     @property
+    def copies(self) -> list[CopyTable]:
+        """The tables of ready mappings of the copy Einsums."""
+        return [entry for entry in self.einsums if isinstance(entry, CopyTable)]
+
+    @property
+    def solved(self) -> list[FusedEinsum]:
+        """The Einsums other than copies, on the path to each of their computes."""
+        entries = (entry for entry in self.einsums if not isinstance(entry, CopyTable))
+        return [fused for entry in entries for fused in entry]
+
+    @property
     def counts_latency(self) -> bool:
         """Whether the search must compute latency: for all objectives but energy, and for ties."""
         return self.objective != "energy" or self.ties is not None

@@ -13,7 +13,6 @@ from tilewright.arch.errors import TilewrightError
 from tilewright.arch.spec.architecture import Arch
 from tilewright.mapper.fronts.front import Front
 from tilewright.mapper.fusion.boundary.memory_sizes import with_equal_sizes
-from tilewright.mapper.fusion.copies.copy_table import CopyTable
 from tilewright.mapper.fusion.fused_answer import fused_restrictions, tensors_on_chip
 from tilewright.mapper.fusion.fused_optimum import (
     FusedOptimizer,
@@ -240,8 +239,7 @@ def _no_mapping(plan: FusedPlan, result: JoinResult, restrictions: Restrictions)
     if result.ended is not None:
         lower_bound = _lower_bound(plan.problem, result)
         return NoMappingInBudget(lower_bound, restrictions, end_before_first_mapping(result))
-    entries = (entry for entry in plan.problem.einsums if isinstance(entry, tuple))
-    if any(reorderable_memories(fused.space) for entry in entries for fused in entry):
+    if any(reorderable_memories(fused.space) for fused in plan.problem.solved):
         return UnsupportedFeature(
             f"nothing fits in the order of the hierarchy (searched: {scope_text(restrictions)})",
             instead="search without fusion",
@@ -266,8 +264,7 @@ def _copies_in_doubt(problem: FusedProblem, certificate: SearchCertificate) -> l
     """Return the names of copies that may have better mappings, of an answer that is not proven."""
     if certificate.kind == "optimal":
         return []
-    copies = [entry for entry in problem.einsums if isinstance(entry, CopyTable)]
-    return [copy.einsum.name for copy in copies if max(copy.slack) > 0]
+    return [copy.einsum.name for copy in problem.copies if max(copy.slack) > 0]
 
 
 def _lower_bound(problem: FusedProblem, result: JoinResult) -> float:
@@ -276,13 +273,12 @@ def _lower_bound(problem: FusedProblem, result: JoinResult) -> float:
     The search takes the pmappings of copies as given; what better ones could still save (`slack`)
     is subtracted from its bound.
     """
-    copies = [entry for entry in problem.einsums if isinstance(entry, CopyTable)]
-    energy, latency = (sum(copy.slack[metric] for copy in copies) for metric in (0, 1))
+    energy, latency = (sum(copy.slack[metric] for copy in problem.copies) for metric in (0, 1))
     if problem.objective == "energy":
         return result.lower_bound - energy
     if problem.objective == "latency":
         return result.lower_bound - latency
-    if all(copy.is_optimal for copy in copies):
+    if all(copy.is_optimal for copy in problem.copies):
         return result.lower_bound
     least_energy, least_latency = result.least_costs
     lower_bound = problem.value_bound(least_energy - energy, least_latency - latency)

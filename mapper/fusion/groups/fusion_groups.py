@@ -121,8 +121,7 @@ def is_divisible(problem: FusedProblem) -> bool:
 
     Not where copies pass tensors on, or where usages or the outermost memory's capacity count.
     """
-    has_copies = any(isinstance(entry, CopyTable) for entry in problem.einsums)
-    return not has_copies and problem.outermost_capacity is None and not problem.usage.names
+    return not problem.copies and problem.outermost_capacity is None and not problem.usage.names
 
 
 class EqualParts:

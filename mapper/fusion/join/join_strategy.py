@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tilewright.mapper.fusion.copies.copy_table import CopyTable
-from tilewright.mapper.fusion.fused_einsum import LARGE, FusedEinsum
+from tilewright.mapper.fusion.fused_einsum import LARGE
 from tilewright.mapper.fusion.fused_problem import FusedProblem
 from tilewright.mapper.fusion.groups.fusion_groups import is_divisible
 from tilewright.mapper.searches.budget import Budget
@@ -42,7 +41,7 @@ class JoinStrategy:
 
         A template is a mapping without its loops.
         """
-        different = len({fused.key for fused in self._solved_einsums})
+        different = len({fused.key for fused in self.problem.solved})
         return min(max(FEW_TEMPLATES // max(1, different), LEAST_TEMPLATES), MOST_TEMPLATES)
 
     @property
@@ -70,8 +69,7 @@ class JoinStrategy:
     @property
     def has_many_einsums(self) -> bool:
         """Whether there are at least MANY_EINSUMS Einsums that are not copies."""
-        solved = [entry for entry in self.problem.einsums if not isinstance(entry, CopyTable)]
-        return len(solved) >= MANY_EINSUMS
+        return len(self.problem.einsums) - len(self.problem.copies) >= MANY_EINSUMS
 
     def passes(self, has_good_mapping: bool) -> Iterator[bool]:
         """Yield, per pass below one limit, whether it looks at mappings with shared loops.
@@ -89,12 +87,5 @@ class JoinStrategy:
 
         False in the fast first search.
         """
-        if self.problem.is_narrowed:
-            return False
-        return any(fused.size >= LARGE for fused in self._solved_einsums)
-
-    @property
-    def _solved_einsums(self) -> list[FusedEinsum]:
-        """The Einsums other than copies, on the path to each of their computes."""
-        entries = (entry for entry in self.problem.einsums if not isinstance(entry, CopyTable))
-        return [fused for entry in entries for fused in entry]
+        is_whole = not self.problem.is_narrowed
+        return is_whole and any(fused.size >= LARGE for fused in self.problem.solved)
