@@ -18,7 +18,6 @@ from tilewright.mapper.fusion.boundary.exchanged_tensors import (
     ExchangedTensors,
     exchanged_tensors_of,
 )
-from tilewright.mapper.fusion.boundary.memory_sizes import refuse_unequal_sizes
 from tilewright.mapper.fusion.boundary.tensor_views import bounded_widths_in, varied_widths_in
 from tilewright.mapper.fusion.boundary.usage_peaks import CountedUsage, counted_usage
 from tilewright.mapper.fusion.copies.fused_copies import CopySolver
@@ -26,6 +25,7 @@ from tilewright.mapper.fusion.fused_einsum import EinsumPreparation, refuse_unke
 from tilewright.mapper.fusion.fused_problem import EinsumEntry, FusedProblem, ValueFunction
 from tilewright.mapper.fusion.pmappings.pmapping_cache import PmappingCache
 from tilewright.mapper.fusion.pmappings.shared.shared_tolls import tolls_in
+from tilewright.mapper.fusion.requests.memory_sizes import refuse_unequal_sizes
 from tilewright.mapper.model.conventions import conventions_called
 from tilewright.mapper.searches.request import Request
 from tilewright.mapper.workload.errors import UnsupportedFeature

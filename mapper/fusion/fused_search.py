@@ -12,7 +12,6 @@ from typing import Literal, Unpack
 from tilewright.arch.errors import TilewrightError
 from tilewright.arch.spec.architecture import Arch
 from tilewright.mapper.fronts.front import Front
-from tilewright.mapper.fusion.boundary.memory_sizes import with_equal_sizes
 from tilewright.mapper.fusion.fused_answer import fused_restrictions, tensors_on_chip
 from tilewright.mapper.fusion.fused_optimum import (
     FusedOptimizer,
@@ -21,12 +20,10 @@ from tilewright.mapper.fusion.fused_optimum import (
 from tilewright.mapper.fusion.fused_plan import FusedPlan, plan_fused_search
 from tilewright.mapper.fusion.fused_problem import OBJECTIVE_VALUES, FusedProblem
 from tilewright.mapper.fusion.join.join_deepening import JoinResult
-from tilewright.mapper.fusion.outer_partition import (
-    has_outer_fanouts,
-    partitioned,
-    partitions_of,
-)
 from tilewright.mapper.fusion.pmappings.fused_templates import reorderable_memories
+from tilewright.mapper.fusion.requests.memory_sizes import with_equal_sizes
+from tilewright.mapper.fusion.requests.one_lane import partitioned
+from tilewright.mapper.fusion.requests.outer_partition import has_outer_fanouts, partitions_of
 from tilewright.mapper.fusion.unproven import end_before_first_mapping, unproven_notes
 from tilewright.mapper.mapping.score import Score
 from tilewright.mapper.searches.budget import OutOfBudget

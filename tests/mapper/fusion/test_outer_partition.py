@@ -10,7 +10,7 @@ from fused_cases import workload_of
 from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.evaluation.verified_score import evaluate
-from tilewright.mapper.fusion.outer_partition import OuterLoop, partitions_of
+from tilewright.mapper.fusion.requests.outer_partition import OuterLoop, partitions_of
 from tilewright.mapper.mapping.mapping import Node, Sequential, Spatial
 from tilewright.mapper.searches.api import search
 from tilewright.mapper.searches.request import request_of

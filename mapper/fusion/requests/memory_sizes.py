@@ -17,22 +17,21 @@ from math import gcd, inf, lcm
 
 from tilewright.arch.components.components import Memory
 from tilewright.arch.flattening.flat import FlatArch
-from tilewright.mapper.mapping.mapping import Mapping as LoopNest
+from tilewright.mapper.fusion.requests.derived_request import DerivedRequest
 from tilewright.mapper.searches.request import Request
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import UnsupportedFeature
 
 
 @dataclass(frozen=True, slots=True)
-class EqualSizeRequest(Request):
+class EqualSizeRequest(DerivedRequest):
     """Request in which every memory has one size for all Einsums.
 
-    `whole_request`: the request as it was. `sizes`: (name, bits) of the memories that had several
-    sizes. Values there get other bits per value, so that a tile fills the same share of the memory
-    as before.
+    `sizes`: (name, bits) of the memories that had several sizes. Values there get other bits per
+    value, so that a tile fills the same share of the memory as before. A mapping has no sizes, so
+    that they change nothing in it.
     """
 
-    whole_request: Request | None = None
     sizes: tuple[tuple[str, Fraction], ...] = ()
 
     def flat_archs(self, einsum: Einsum) -> tuple[FlatArch, ...]:
@@ -41,26 +40,8 @@ class EqualSizeRequest(Request):
         Values of this Einsum get other widths in bits, so that a tile fills the same share of that
         size as it filled of the size that this Einsum saw before.
         """
-        assert self.whole_request is not None
         sizes = dict(self.sizes)
-        return tuple(
-            _resized_path(flat, einsum, sizes) for flat in self.whole_request.flat_archs(einsum)
-        )
-
-    def whole_mapping(self, mapping: LoopNest) -> LoopNest:
-        """Return a mapping of this request as a mapping for the user's whole architecture.
-
-        A mapping has no sizes of memories, so that equal sizes change nothing in it. If the request
-        before was for one lane of the outermost memory, the loops over its lanes are put on top.
-        """
-        assert self.whole_request is not None
-        return self.whole_request.whole_mapping(mapping)
-
-    @property
-    def scoring_request(self) -> Request:
-        """Request with the true sizes, on which the model scores the mapping that was found."""
-        assert self.whole_request is not None
-        return self.whole_request.scoring_request
+        return tuple(_resized_path(flat, einsum, sizes) for flat in self.source.flat_archs(einsum))
 
 
 def with_equal_sizes(request: Request) -> Request:
