@@ -55,6 +55,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     os.environ["TILEWRIGHT_KNOWN"] = "off"  # what earlier runs of this user have left
+    whole = not any("::" in argument for argument in config.args)  # none is asked for by name
+    explore.collect(without_nightly=whole and config.option.markexpr == "not nightly")
     bytecode_once.register(config)
     config.pluginmanager.register(memo_plugin.MemoPlugin(config))
     if config.option.explore_seed:

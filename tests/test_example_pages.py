@@ -24,6 +24,7 @@ def pages_tool() -> ModuleType:
     return module
 
 
+@pytest.mark.nightly
 def test_the_pages_are_current(request: pytest.FixtureRequest) -> None:
     """Refresh: python tools/example_pages.py, or --update-golden."""
     tool = pages_tool()

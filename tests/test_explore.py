@@ -13,6 +13,7 @@ import pytest
 FAMILY = "tests/mapper/mapspace/test_lattice.py"
 
 
+@pytest.mark.nightly
 def test_the_time_ends_in_worker_processes_too() -> None:
     command = [sys.executable, "-m", "pytest", "-m", "", "-n", "1", "--explore-seed=7"]
     done = subprocess.run(

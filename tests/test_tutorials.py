@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from explore import at_night
 
 ROOT = Path(__file__).resolve().parent.parent
 SPEC = importlib.util.spec_from_file_location("tutorial_pages", ROOT / "tools/tutorial_pages.py")
@@ -26,7 +27,10 @@ def check(page: str, folder: Path, nightly: bool) -> None:
             )
 
 
-@pytest.mark.parametrize("name", sorted(PAGES))
+LONG = ("first-study.md", "slow-search.md")  # studies and searches of some seconds
+
+
+@pytest.mark.parametrize("name", [*sorted(PAGES.keys() - LONG), *at_night(*LONG)])
 def test_the_tutorial_does_what_it_says(name: str, tmp_path: Path) -> None:
     check(PAGES[name], tmp_path, nightly=False)
 

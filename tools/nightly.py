@@ -65,6 +65,7 @@ PARTS: list[Part] = [
     Part(
         "hostile files and programs, properties, tutorials",
         (
+            "arch",
             "conformance",
             "faults/test_hostile_builder.py",
             "faults/test_hostile_profiles.py",
@@ -76,6 +77,8 @@ PARTS: list[Part] = [
             "mapper",
             "properties",
             "simulator",
+            "test_example_pages.py",
+            "test_explore.py",
             "test_site.py",
             "test_tutorials.py",
         ),
@@ -106,6 +109,8 @@ PARTS: list[Part] = [
             "agreement/test_nested_loops.py",
             "agreement/test_paired_values.py",
             "agreement/test_pipelines.py",
+            "agreement/test_predictions.py",
+            "agreement/test_repeated_reads_on_grids.py",
             "agreement/test_reduction_schemes.py",
             "agreement/test_rules_on_grids.py",
             "agreement/test_stored_sums.py",

@@ -90,7 +90,7 @@ def check(
 
 
 @pytest.mark.usefixtures("compiled_once")
-@pytest.mark.parametrize("seeds", [(0, 2, 4), *at_night((3, 5, 6, 8))])
+@pytest.mark.parametrize("seeds", [(0, 2), *at_night((4,), (3, 5, 6, 8))])
 def test_deferred_costs_change_no_optimum(
     seeds: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -53,7 +53,8 @@ def test_fused_front(seed: int) -> None:
     assert check(seed) or seed > 0
 
 
-@pytest.mark.parametrize("seed", [1, *at_night(2)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("seed", [1, 2])
 def test_fused_front_above_registers(seed: int) -> None:
     assert check(seed, random_deep_case) or seed > 0
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from cascades import cascade_arch, cascade_workload
+from explore import at_night
 from pipeline_cases import random_pipeline
 
 from tilewright.arch.spec.architecture import Arch
@@ -44,7 +45,7 @@ def compare(arch: Arch, workload: Workload, mapping: Mapping, machine: str) -> i
     return len(run.exchanges)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", [*range(6), *at_night(*range(6, 12))])
 def test_predictions_of_drawn_mappings_and_pipelines(seed: int) -> None:
     case, machine = random_pipeline(seed), MACHINES[seed % 2]
     for mapping in (case.mapping, case.in_sequence()):

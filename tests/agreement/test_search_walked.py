@@ -68,7 +68,11 @@ def test_search_with_uneven_tiles_equals_the_walk(seed: int) -> None:
 
 @pytest.mark.parametrize(
     ("make", "seed"),
-    [(padded_space_of, 15), (padded_space_of, 27), (padded_uneven_space_of, 35)],
+    [
+        (padded_space_of, 15),
+        (padded_space_of, 27),
+        pytest.param(padded_uneven_space_of, 35, marks=pytest.mark.nightly),
+    ],
 )
 def test_search_over_padded_tensors_equals_the_walk(
     make: Callable[[int], Mapspace], seed: int

@@ -59,6 +59,7 @@ def test_one_free_memory_is_enough(upper: str, lower: str, product: float) -> No
     assert (found.kind, found.value) == ("optimal", product)
 
 
+@pytest.mark.nightly
 def test_uneven_tiles_over_lanes_keep_to_the_order_and_say_so() -> None:
     """With uneven tiles 3 over 2 lanes; lanes above holders of outer memories are not searched."""
     small = MATMUL.replace("M: 6, N: 3, K: 4", "M: 3, N: 2, K: 2")

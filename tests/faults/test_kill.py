@@ -72,6 +72,7 @@ def test_kill_twice_and_resume(tmp_path, whole, workers):
     finished(tmp_path, whole)
 
 
+@pytest.mark.nightly
 def test_kill_right_after_the_start(tmp_path, whole):
     process = start(tmp_path, "start", 1)
     wait_for_bytes(process, tmp_path / "run" / "env.json", 0)

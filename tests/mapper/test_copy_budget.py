@@ -58,7 +58,7 @@ def ends_after(steps: int) -> Callable[..., None]:
 
 
 @pytest.mark.parametrize(
-    "limit", [{"budget": 0.3}, *at_night({"max_memory": 1.0})], ids=["time", "memory"]
+    "limit", [{"budget": 0.3}, *at_night({"max_memory": 1.0})], ids=lambda limit: next(iter(limit))
 )
 def test_many_ways_to_copy_end_with_the_budget(limit: dict[str, float]) -> None:
     """Through five buffers: thousands of templates, half a minute without a budget."""

@@ -8,6 +8,7 @@ from functools import cache
 
 import pytest
 from buffered_design import arch, chain
+from explore import at_night
 
 from tilewright.arch.errors import TilewrightError
 from tilewright.mapper.evaluation.verified_score import evaluate
@@ -36,7 +37,9 @@ def least_of_a_chain(objective: str, *sizes: int, m: int = 8) -> float:
     return search(arch(), chain(*sizes, m=m), objective=objective).certificate.value
 
 
-@pytest.mark.parametrize("method", ["exact", "exhaustive", "random", "annealing", "optuna"])
+@pytest.mark.parametrize(
+    "method", ["exact", "exhaustive", "random", "annealing", *at_night("optuna")]
+)
 def test_methods_by_name(method: str) -> None:
     work, best = chain(2, 2, m=4), least_of_a_chain("energy", 2, 2, m=4)
     seen: list[Progress] = []

@@ -19,6 +19,7 @@ from hypothesis import is_hypothesis_test, settings
 
 SHIFTED = ("block", "seed", "shift")
 _SHIFT = 0
+_WITHOUT_NIGHTLY = False
 
 
 def enough(done: int, least: int) -> bool:
@@ -30,8 +31,19 @@ def enough(done: int, least: int) -> bool:
 
 
 def at_night(*seeds: Any) -> list[Any]:
-    """Return parameters of a family whose tests are nightly."""
+    """Return parameters of a family whose tests are nightly; none in a run without nightly tests.
+
+    Ten thousand tests that are collected only to be deselected take seconds in every process.
+    """
+    if _WITHOUT_NIGHTLY:
+        return []
     return [pytest.param(seed, marks=pytest.mark.nightly) for seed in seeds]
+
+
+def collect(without_nightly: bool) -> None:
+    """Tell whether nightly tests of families need not be made."""
+    global _WITHOUT_NIGHTLY  # noqa: PLW0603
+    _WITHOUT_NIGHTLY = without_nightly
 
 
 def is_family(item: pytest.Item) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 import pytest
+from explore import at_night
 
 from tilewright.simulator.examples.star_stencil import Tile, star_stencil
 from tilewright.simulator.isa.machine_errors import ProgramError
@@ -28,7 +29,7 @@ def expected(cells: Cells, weights: Cells, iterations: int, border: tuple[int, i
     return cells
 
 
-@pytest.mark.parametrize("profile", ["wse2-sdk-sim", "wse3-sdk-sim"])
+@pytest.mark.parametrize("profile", ["wse2-sdk-sim", *at_night("wse3-sdk-sim")])
 @pytest.mark.parametrize(
     ("elements", "tile", "waits"),
     [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tilewright.dse.command.shipped import shipped_studies
 from tilewright.dse.models.evaluators import make_evaluator
 from tilewright.dse.study.study_loading import load_study
@@ -10,6 +12,7 @@ SMALL = {"SCALE": 128}
 POINT = {"arch.variables.GridX": 2, "arch.variables.GridY": 4}
 
 
+@pytest.mark.nightly
 def test_a_small_head_of_attention() -> None:
     study = load_study(shipped_studies()["wafer_attention"], SMALL)
     found = make_evaluator(study).run(POINT)

@@ -111,6 +111,7 @@ def test_a_worker_that_dies_costs_its_own_design():
     assert answers[1].outcome.reason == "its worker process died, perhaps of too little memory"
 
 
+@pytest.mark.nightly
 def test_a_design_whose_workers_are_killed_twice_by_others_is_evaluated(tmp_path):
     class Killed:
         def evaluate(self, point):

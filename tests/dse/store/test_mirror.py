@@ -24,6 +24,7 @@ class Silent:
         pass
 
 
+@pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_trials_stand_in_both_mirrors_and_a_resume_adds_the_new_ones(toy, tmp_path):
     spec = load_study(toy.write_study(tmp_path), {"search.trials": 16})

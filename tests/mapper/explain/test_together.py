@@ -82,6 +82,7 @@ def test_what_takes_too_long_is_left_unsaid(work: float, monkeypatch: pytest.Mon
     assert "together" in str(caught.value)
 
 
+@pytest.mark.nightly
 def test_the_memory_that_is_too_small_is_part_of_the_conflict() -> None:
     """Where other rules are lifted no fused search can tell: that proves no conflict."""
     with pytest.raises(NoFeasibleMapping) as caught:

@@ -38,6 +38,7 @@ def test_no_time_gives_a_mapping_and_a_bound(objective: str) -> None:
     assert 0 <= proof.gap < inf
 
 
+@pytest.mark.nightly
 def test_memory_ends_the_search_with_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     arch = two_memories(72)
     best = best_of("energy").certificate.value

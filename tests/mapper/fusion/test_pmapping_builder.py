@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
+import pytest
+from explore import at_night
 from fused_cases import chain
 
 from tilewright.arch.spec.architecture import Arch
@@ -42,18 +46,21 @@ def design(frugal: bool, swift: bool) -> Arch:
     )
 
 
-def test_the_best_compute_is_taken() -> None:
+@pytest.mark.parametrize(
+    ("objective", "name"),
+    [("energy", "Frugal"), pytest.param("latency", "Swift", marks=pytest.mark.nightly)],
+)
+def test_the_best_compute_is_taken(objective: Literal["energy", "latency"], name: str) -> None:
     work = chain(2, (2, 4, 2))
-    for objective, name in (("energy", "Frugal"), ("latency", "Swift")):
-        both = search(design(True, True), work, objective=objective)
-        alone = [
-            search(design(one, not one), work, objective=objective).certificate.value
-            for one in (True, False)
-        ]
-        assert both.certificate.kind == "optimal"
-        assert both.certificate.value == min(alone) < max(alone)
-        assert f"on {name}" in str(both.best.mapping)
-        assert evaluate(design(True, True), work, both.best.mapping) == both.best.score
+    both = search(design(True, True), work, objective=objective)
+    alone = [
+        search(design(one, not one), work, objective=objective).certificate.value
+        for one in (True, False)
+    ]
+    assert both.certificate.kind == "optimal"
+    assert both.certificate.value == min(alone) < max(alone)
+    assert f"on {name}" in str(both.best.mapping)
+    assert evaluate(design(True, True), work, both.best.mapping) == both.best.score
 
 
 def split(size: int, near: bool) -> Arch:
@@ -67,16 +74,16 @@ def split(size: int, near: bool) -> Arch:
     )
 
 
-def test_a_compute_right_below_the_outermost_memory() -> None:
+@pytest.mark.parametrize("size", [160, *at_night(16)])
+def test_a_compute_right_below_the_outermost_memory(size: int) -> None:
     """What others keep on chip has as much room there as without that compute."""
     work = chain(4, (2, 4, 2))
-    for size in (16, 160):
-        both, far = split(size, True), split(size, False)
-        result = search(both, work)
-        alone = search(far, work)
-        assert result.certificate.kind == "optimal"
-        assert result.certificate.value <= alone.certificate.value
-        assert result.certificate.value <= search(both, work, fusion=False).certificate.value
-        assert result.best.score.capacity.get("BUF", 0) <= size
-        assert evaluate(both, work, result.best.mapping) == result.best.score
-        assert result.on_chip == ("T1",)
+    both, far = split(size, True), split(size, False)
+    result = search(both, work)
+    alone = search(far, work)
+    assert result.certificate.kind == "optimal"
+    assert result.certificate.value <= alone.certificate.value
+    assert result.certificate.value <= search(both, work, fusion=False).certificate.value
+    assert result.best.score.capacity.get("BUF", 0) <= size
+    assert evaluate(both, work, result.best.mapping) == result.best.score
+    assert result.on_chip == ("T1",)

@@ -168,6 +168,7 @@ def test_what_a_copy_hands_over_is_dealt(conventions: str) -> None:
     assert found.best.score.latency < 64  # of the operations of Y alone in one lane
 
 
+@pytest.mark.nightly
 def test_networks_above_such_lanes_send_to_each() -> None:
     """Four lanes over m, three of them a hop away or more: only where that is worth its time."""
     for throughput, dealt in ((4, 4), (0.001, 1)):

@@ -6,6 +6,7 @@ import random
 
 import pytest
 from array_cases import loose_space_of
+from explore import at_night
 from search_cases import space_of
 from tight_cases import tight_space_of
 
@@ -66,7 +67,7 @@ def compared(space: Mapspace) -> int:
     return number
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", [*range(3), *at_night(*range(3, 6))])
 def test_plain_placements_are_counted_as_one_by_one(seed: int) -> None:
     assert compared(random_space(seed)) > 0
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 from buffer_spaces import random_space, space
+from explore import at_night
 
 from tilewright.mapper.mapspace.counting.mapspace_size import CountedSizes, MapspaceSizes
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", [*range(4), *at_night(*range(4, 8))])
 def test_sizes_are_those_of_the_mapspace(seed: int) -> None:
     room = random_space(seed)
     size = MapspaceSizes().of([room])

@@ -158,6 +158,7 @@ def test_usage_over_uneven_tiles_goes_where_no_list_does(options: dict[str, obje
         )
 
 
+@pytest.mark.nightly
 def test_a_front_over_uneven_tiles_goes_where_no_list_does() -> None:
     work = matmuls(31, 6, m=29)
     found = search(ARCH, work, uneven="all", front=("energy", "latency"))
