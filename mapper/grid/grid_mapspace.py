@@ -27,7 +27,12 @@ from tilewright.mapper.grid.grid_shares import (
     shares_by_work,
     shares_within,
 )
-from tilewright.mapper.grid.number_types import dtype_of, in_elements, words_of_values
+from tilewright.mapper.grid.number_types import (
+    dtype_of,
+    in_elements,
+    tile_values_per_wavelet,
+    words_of_values,
+)
 from tilewright.mapper.grid.reductions import Axis
 from tilewright.mapper.grid.rings.ring_options import RingQuestion, ring_options
 from tilewright.mapper.grid.schemes.line_costs import PUBLISHED_COSTS, LineCosts
@@ -119,6 +124,23 @@ class GridMapspace:
     def computed(self) -> Einsum:
         """The Einsum with the width of its partial sums in the elements."""
         return in_elements(self.einsum, self.grid)
+
+    @cached_property
+    def may_pair(self) -> tuple[tuple[bool, ...], tuple[bool, ...]]:
+        """Whether values of each input, then of the output, go in pairs if their number is even.
+
+        First where each element has its own results, then where elements add them up.
+        """
+        einsum = self.computed
+        accesses = (*einsum.inputs, einsum.outputs[0])
+        alone, added = (
+            tuple(
+                tile_values_per_wavelet(2, access, einsum, is_added=is_added) > 1
+                for access in accesses
+            )
+            for is_added in (False, True)
+        )
+        return alone, added
 
     @property
     def narrows(self) -> bool:

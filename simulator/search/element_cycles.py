@@ -17,9 +17,8 @@ from tilewright.mapper.grid.grid_shares import Share, local_sizes
 from tilewright.mapper.grid.number_types import (
     dtype_of,
     number_types,
-    tile_values_per_wavelet,
 )
-from tilewright.mapper.workload.einsum import Einsum, TensorAccess
+from tilewright.mapper.workload.einsum import TensorAccess
 from tilewright.simulator.compile.columns import BANKS
 from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.lowering.cycle_bound import word_cycles
@@ -88,7 +87,7 @@ class FamilyTiles:
             access.tile_size(tile if access.tensor in passing else local) for access in accesses
         ]
         groups = space.groups(family.shares)
-        *input_words, output_words = _words(einsum, values, groups)
+        *input_words, output_words = _words(space, values, groups)
         outer = space.outer_loops(family, tile)
         if family.scalar is None:  # the operation runs over the loops of the output
             output_variables = einsum.outputs[0].rank_variables
@@ -121,14 +120,14 @@ class FamilyTiles:
         return self.steps if is_inner else self.passes
 
 
-def _words(einsum: Einsum, values: Sequence[int], groups: tuple[int, int]) -> Iterator[int]:
+def _words(space: GridMapspace, values: Sequence[int], groups: tuple[int, int]) -> Iterator[int]:
     """Yield the words in which tiles of so many values go: those of each input, then the output's.
 
     `groups`: columns and rows of elements that add up.
     """
-    is_added = prod(groups) > 1
-    for access, number in zip((*einsum.inputs, einsum.outputs[0]), values, strict=True):
-        yield number // tile_values_per_wavelet(number, access, einsum, is_added=is_added)
+    may_pair = space.may_pair[prod(groups) > 1]
+    for number, goes_in_pairs in zip(values, may_pair, strict=True):
+        yield number // 2 if goes_in_pairs and number % 2 == 0 else number
 
 
 def share_of(shares: Sequence[Share], axis: str) -> int:
@@ -147,6 +146,13 @@ class _OperationRate(NamedTuple):
     cycles: float
     met: float
     reads_output: bool
+
+
+class _Work(NamedTuple):
+    """Cycles of an element's operations: on all its points, loops included, and on one tile."""
+
+    total: float
+    on_tile: float
 
 
 @dataclass(frozen=True)
@@ -201,11 +207,23 @@ class ElementCycles:
 
     # -- the work on the points ------------------------------------------------------------
 
-    def work(self, tiles: FamilyTiles) -> float:
-        """Return the cycles of an element's operations on all its points, and of the loops around.
+    def work(self, tiles: FamilyTiles) -> _Work:
+        """Return the cycles of an element's operations on its points, without receives and sends.
 
-        Receives and sends are left out.
+        They are kept: many families differ in how tensors come and go only.
         """
+        family = tiles.family
+        key = tuple(tiles.local.values()), family.tile, family.outer, family.scalar
+        if key not in self._known_work:
+            self._known_work[key] = _Work(self._all_tiles(tiles), self._on_tile(tiles))
+        return self._known_work[key]
+
+    @cached_property
+    def _known_work(self) -> dict[tuple[object, ...], _Work]:
+        return {}
+
+    def _all_tiles(self, tiles: FamilyTiles) -> float:
+        """Return the cycles of operations on all points, and of the loops around."""
         profile, output_variables = self.profile, self.space.einsum.outputs[0].rank_variables
         family, local, tile, outer = tiles.family, tiles.local, tiles.tile, tiles.outer
         points, length = prod(local.values()), tiles.length
@@ -325,12 +343,12 @@ class ElementCycles:
 
     def alone(self, tiles: FamilyTiles) -> BodyCycles:
         """Return the cycles of an element that neither adds sums of others nor sends its own."""
-        work, received = self.work(tiles), self._received(tiles)
+        (work, on_tile), received = self.work(tiles), self._received(tiles)
         labels = [f"receive {access.tensor}" for access, _, _ in received]
         first = self._operations(words for _, words, _ in received)
         thread, slot = self._receives(tiles)
         since = {
-            label: self._on_tile(tiles) if passes else work
+            label: on_tile if passes else work
             for label, (_, _, passes) in zip(labels, received, strict=True)
         }
         return BodyCycles(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from math import inf
 from typing import Final
@@ -11,7 +12,7 @@ from tilewright.mapper.grid.grid_mapspace import GridFamily
 from tilewright.mapper.grid.grid_shares import Share
 from tilewright.mapper.searches.budget import UNLIMITED, Budget
 from tilewright.mapper.workload.errors import InfeasibleMapping
-from tilewright.simulator.search.candidates.architecture_rules import bounds_under_rules
+from tilewright.simulator.search.candidates.architecture_rules import BoundOf, bounds_under_rules
 from tilewright.simulator.search.candidates.candidates import BoundedFamily, Candidates
 from tilewright.simulator.search.division_bound import DivisionBound
 
@@ -47,39 +48,38 @@ def further_families(
     divisions = _divisions(candidates, question)
     if divisions is None:
         return None
+    bound_of = bounds_under_rules(candidates.quick.cycles, candidates.flat, candidates.space)
     families: list[BoundedFamily] = []
     looked_at = 0
     for shares in divisions:
-        of_division = list(candidates.space.families_of(shares))
-        families += _open_families(candidates, question, of_division)
-        looked_at += len(of_division)
+        for family in candidates.space.families_of(shares):
+            looked_at += 1
+            with suppress(InfeasibleMapping):
+                bounded = _bounded(candidates, question, family, bound_of)
+                families += [] if bounded is None else [bounded]
         if looked_at > MOST_FAMILIES or budget.is_late:
             return None
     return families
 
 
-def _open_families(
-    candidates: Candidates, question: FurtherQuestion, families: Iterable[GridFamily]
-) -> Iterator[BoundedFamily]:
-    """Yield those of some families that may be wanted, with their bounds.
+def _bounded(
+    candidates: Candidates, question: FurtherQuestion, family: GridFamily, bound_of: BoundOf
+) -> BoundedFamily | None:
+    """Return a family with its bound, None if it is not wanted.
 
-    Most have too much work of an element already, which is quick to know.
+    Most have too much work of an element already, which is quick to know. bound_of: gives the
+    cycles. Raises InfeasibleMapping if no member can be built.
     """
     quick = candidates.quick
-    bound_of = bounds_under_rules(quick.cycles, candidates.flat, candidates.space)
-    for family in families:
-        words, energy = quick.words(family), 0.0
-        try:
-            if not question.is_open(quick.cycles_alone(family), energy, words):
-                continue
-            cycles = bound_of(family)
-            if question.has_energy:
-                energy = quick.energy(family)
-        except InfeasibleMapping:
-            continue
-        if question.is_open(cycles, energy, words):
-            bound = candidates.value_of(cycles, candidates.least_energy(family))
-            yield BoundedFamily(bound, family, words, quick.persistent_words(family))
+    words = quick.words(family)
+    if not question.is_open(quick.cycles_alone(family), 0.0, words):
+        return None
+    cycles = bound_of(family)
+    energy = quick.energy(family) if question.has_energy else 0.0
+    if not question.is_open(cycles, energy, words):
+        return None
+    bound = candidates.value_of(cycles, candidates.least_energy(family))
+    return BoundedFamily(bound, family, words, quick.persistent_words(family))
 
 
 def _divisions(

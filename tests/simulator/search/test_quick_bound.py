@@ -1,6 +1,7 @@
 """The quick bounds of a family are never above those of any plan of the family."""
 
 import random
+from contextlib import suppress
 from statistics import median
 
 import pytest
@@ -39,6 +40,7 @@ def test_no_family_is_bounded_above_its_plans(machine: str, bits: int, *, nests:
         for family in random.Random(form).sample(families, min(1, len(families))):
             try:
                 cycles, energy = quick.cycles(family), quick.energy(family)
+                assert quick.cycles_alone(family) <= cycles, (form, family)
                 plans = {
                     choice.reduction: plan_of(space_time(flat, einsum, space.mapping_of(choice)))
                     for choice in space.members(family)
@@ -71,3 +73,14 @@ def test_a_memory_that_is_too_small_is_said_at_once() -> None:
     profile = ExecutionSettings(overrides={"sram_reserved_bytes": 49_000}).profile(space.grid)
     with pytest.raises(InfeasibleMapping, match="too small"):
         QuickBound(space, flat, profile).cycles(next(iter(space.families())))
+
+
+@pytest.mark.parametrize("staying", [frozenset(), frozenset({"Z"})])
+def test_work_alone_is_not_above_the_bound(staying: frozenset[str]) -> None:
+    for form in FORMS:
+        flat, einsum = grid_arch(form, 16, 4, 4), einsum_workload(form, 16).einsums[0]
+        space = GridMapspace(grid_of(flat), einsum, staying=staying & {einsum.outputs[0].tensor})
+        quick = QuickBound(space, flat, ExecutionSettings().profile(space.grid))
+        for family in list(space.families())[::5]:
+            with suppress(InfeasibleMapping):
+                assert quick.cycles_alone(family) <= quick.cycles(family), (form, family)
