@@ -204,7 +204,8 @@ class SlotWalk:
 
     def _reserve(self, capacity: CapacityCheck, labels: PartialMappings) -> PartialMappings:
         access = self._problem.einsum.access(capacity.slot.tensor)
-        sizes = {v: self.tile(labels.states, i) for i, v in enumerate(self._names)}
+        places = ((i, v) for i, v in enumerate(self._names) if v in access.rank_variables)
+        sizes = {v: self.tile(labels.states, i) for i, v in places}
         values = np.ones(len(labels)) * tile_values(access, sizes)
         bits = values * self._problem.value_bits(capacity.slot)
         if capacity.field is None:

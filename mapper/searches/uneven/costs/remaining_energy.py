@@ -170,6 +170,7 @@ class TileGrid:
         smallest = {
             v: self.along(i, axis.smallest)
             for i, (v, axis) in enumerate(zip(self.variables, self.axes, strict=True))
+            if v in access.rank_variables
         }
         bits = tile_values(access, smallest) * self.problem.value_bits(slot)
         return np.where(bits > memory.size, inf, 0.0)

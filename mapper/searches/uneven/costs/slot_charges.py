@@ -83,6 +83,7 @@ class ChargeCompiler:
         self._edge_charges = list(edge_charges(problem, template))
         self._fills = [i for i, slot in enumerate(slots) if isinstance(slot, Fill)]
         self._dims = problem.used_dimensions(slots)
+        self._reused = {s.slot: problem.dimension(s.loops).may_reuse for s in self._dims}
 
     def step_kinds(self) -> tuple[CountKind, ...]:
         """Return per rank variable which tiles make up the steps of the busiest Compute.
@@ -123,7 +124,7 @@ class ChargeCompiler:
             return []
         child, tensor = self._child(charge), charge.edge.tensor
         between = [s for s in self._dims if s.slot < child and s.level > charge.level]
-        return [s for s in between if tensor in self._problem.dimension(s.loops).may_reuse]
+        return [s for s in between if tensor in self._reused[s.slot]]
 
     def _count(self, charge: EdgeCharge, *, unit: bool) -> ValueCount:
         access = self._problem.einsum.access(charge.edge.tensor)
