@@ -94,6 +94,24 @@ def grid_of(flat: FlatArch) -> Grid:
     )
 
 
+def check_host(flat: FlatArch) -> None:
+    """Raise InfeasibleMapping if a memory above the host of a grid must keep a tensor.
+
+    `flat`: evaluated for an Einsum. All that elements do not hold comes from the host.
+    """
+    host = grid_of(flat).host
+    for memory in _memories(flat.components):
+        if memory.name == host.name:
+            return
+        if kept := memory.tensors.resolve({}).keep:
+            raise InfeasibleMapping(
+                f"the elements of a grid get their values from {host.name}, but {memory.name} "
+                f"above it must keep {', '.join(sorted(kept))}",
+                value=memory.name,
+                instead=f"an architecture without {memory.name}, in which {host.name} keeps them",
+            )
+
+
 def _fanout_level(flat: FlatArch) -> int:
     """Return the position of the one component with a fanout, of one or two dimensions.
 

@@ -12,7 +12,7 @@ from math import inf
 
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.arch.spec.architecture import Arch
-from tilewright.mapper.grid.grid import grid_of
+from tilewright.mapper.grid.grid import check_host, grid_of
 from tilewright.mapper.grid.grid_constraints import NO_CONSTRAINTS, GridConstraints
 from tilewright.mapper.grid.grid_mapspace import GridChoice, GridMapspace
 from tilewright.mapper.mapping.mapping import Mapping, Sequential
@@ -200,6 +200,7 @@ def cascade_of(
     einsums_left = iter(range(len(workload.einsums), 0, -1))
     flats = {e.name: grid_path(arch, workload, e) for e in workload.einsums}
     for einsum in workload.einsums:
+        check_host(flats[einsum.name])
         check_computed(einsum, grid_of(flats[einsum.name]))
     data = {
         e.name: EinsumData(e, seed=request.settings.seed, grid=grid_of(flats[e.name]))

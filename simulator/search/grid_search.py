@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tilewright.arch.flattening.flat import FlatArch
-from tilewright.mapper.grid.grid import grid_of
+from tilewright.mapper.grid.grid import check_host, grid_of
 from tilewright.mapper.grid.grid_constraints import NO_CONSTRAINTS, GridConstraints
 from tilewright.mapper.grid.grid_mapspace import GridMapspace
 from tilewright.mapper.searches.budget import Budget
@@ -69,6 +69,7 @@ class GridSearch:
         frequent reasons, if no candidate fits the machine.
         """
         start, budget = time.perf_counter(), budget_of_runs(self.budget_s)
+        check_host(flat)
         space = GridMapspace(grid_of(flat), einsum, self.constraints)
         candidates = Candidates.of(self.objective, self.settings, flat, space)
         search = CandidateSearch(candidates, candidates.families)

@@ -22,7 +22,9 @@ from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings
 from tilewright.simulator.execution.mapped_workload import grid_path
 from tilewright.simulator.search.candidates.candidates import Candidates
+from tilewright.simulator.search.fronts.grid_front import GridFrontSearch
 from tilewright.simulator.search.grid_mapping import GridMapping, map_on_grid
+from tilewright.simulator.search.grid_search import GridSearch
 
 X, Y = "- {name: X, fanout: GridX}", "- {name: Y, fanout: GridY}"
 SRAM = "tensors: {keep: All}"
@@ -212,6 +214,30 @@ def test_no_mapping_leaves_out_a_toll_that_must_be_passed() -> None:
             continue
         with pytest.raises(InfeasibleMapping, match="breaks keep of Pins: A is not held there"):
             map_on_grid(arch, workload)
+
+
+OUTERMOST = """  - !Memory
+    name: Disk
+    size: inf
+    area: 0
+    leak_power: 0
+    tensors: {keep: RULE, may_keep: All}
+    actions: [{name: read, energy: 0, throughput: inf}, {name: write, energy: 0, throughput: inf}]
+"""
+
+
+def test_a_memory_above_the_host_that_must_keep_something_is_named() -> None:
+    begin = "  nodes:\n"
+    arch_text, workload_text = files({begin: begin + OUTERMOST.replace("RULE", "~Intermediates")})
+    arch = load_arch(load_document("a.yaml", text=arch_text))
+    workload = load_workload(load_document("w.yaml", text=workload_text))
+    with pytest.raises(InfeasibleMapping, match="but Disk above it must keep A") as refused:
+        map_on_grid(arch, workload)
+    flat, einsum = grid_path(arch, workload, workload.einsums[0]), workload.einsums[0]
+    for search_ in (GridSearch(), GridFrontSearch()):
+        with pytest.raises(InfeasibleMapping, match="but Disk above it must keep A"):
+            search_.run(flat, einsum)
+    assert (refused.value.instead or "").startswith("an architecture without Disk")
 
 
 def test_an_element_has_one_memory_and_a_register() -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from tilewright.arch.flattening.flat import FlatArch
-from tilewright.mapper.grid.grid import grid_of
+from tilewright.mapper.grid.grid import check_host, grid_of
 from tilewright.mapper.grid.grid_constraints import NO_CONSTRAINTS, GridConstraints
 from tilewright.mapper.grid.grid_mapspace import GridChoice, GridFamily, GridMapspace
 from tilewright.mapper.grid.predicted_counts import predict
@@ -135,6 +135,7 @@ class GridFrontSearch:
         frequent reasons, if no candidate fits the machine.
         """
         start, budget = time.perf_counter(), budget_of_runs(self.budget_s)
+        check_host(flat)
         space = GridMapspace(grid_of(flat), einsum, self.constraints)
         candidates = Candidates.unbounded("latency", self.settings, flat, space).bounded(
             budget.share(BOUNDING_SHARE) if self.budget_s else UNLIMITED
