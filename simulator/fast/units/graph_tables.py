@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -304,20 +304,17 @@ class _GraphTablesBuilder:
         ports, slots = self.queue_ports[on_stream], self.port_slots[on_stream]
         used = np.zeros((streams.size, self.slot.shape[0]), dtype=bool)
         used[number[self.root[ports]], slots] = True
-        kinds: dict[tuple[int, ...], int] = {}
-        kind_of: dict[bytes, int] = {}
         cut = np.zeros(self.size, dtype=np.int64)
-        for place, (stream, slots_used) in enumerate(zip(streams.tolist(), used, strict=True)):
-            words = b"%d" % self.port[stream, P_WORDS]
-            key = slots_used.tobytes() if slots_used.any() else words
-            if period[place]:
-                key += b"/%d/%b" % (period[place], words)
-            if key not in kind_of:
-                bounds = set(self._bounds(stream, slots_used))
-                if period[place]:
-                    bounds.update(range(0, int(self.port[stream, P_WORDS]), int(period[place])))
-                kind_of[key] = kinds.setdefault(tuple(sorted(bounds)), len(kinds))
-            cut[stream] = kind_of[key]
+        kinds: dict[tuple[int, ...], int] = {}
+        words = self.port[streams, P_WORDS]
+        for members in _equal_rows(
+            used, period, np.where(used.any(axis=1) & (period == 0), 0, words)
+        ):
+            first = members[0]
+            bounds = set(self._bounds(int(streams[first]), used[first]))
+            if period[first]:
+                bounds.update(range(0, int(words[first]), int(period[first])))
+            cut[streams[members]] = kinds.setdefault(tuple(sorted(bounds)), len(kinds))
         return cut, [np.array(bounds, dtype=np.int64) for bounds in kinds]
 
     def _bounds(self, stream: int, slots_used: Bools) -> tuple[int, ...]:
@@ -373,3 +370,18 @@ def _numbered(counts: Ints) -> tuple[Ints, Ints]:
     """Return each number as often as its count, and the place within: (2, 3) -> 00111, 01012."""
     number = np.repeat(np.arange(counts.size), counts)
     return number, np.arange(number.size) - (np.cumsum(counts) - counts)[number]
+
+
+def _equal_rows(marks: Bools, *columns: Ints) -> Iterator[Ints]:
+    """Yield the numbers of equal rows together, ascending, by the first of each.
+
+    marks: (rows, n); columns: (rows,) each.
+    """
+    joined = np.concatenate(
+        [np.packbits(marks, axis=1), *(c[:, None].view(np.uint8) for c in columns)], axis=1
+    )
+    texts = np.ascontiguousarray(joined).view(np.dtype((np.void, joined.shape[1]))).ravel()
+    _, firsts, kind = np.unique(texts, return_index=True, return_inverse=True)
+    order = np.argsort(kind, kind="stable")
+    groups = np.split(order, np.cumsum(np.bincount(kind, minlength=firsts.size))[:-1])
+    yield from (groups[number] for number in np.argsort(firsts).tolist())
