@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from tilewright.simulator.check.route_check import MAX_FILTER_COUNT
 from tilewright.simulator.compile import columns as engine
 from tilewright.simulator.compile.fabric.network import INPUT, ROUTER, FifoNetwork
 from tilewright.simulator.fast.fast_jit import inline_kernel
@@ -73,9 +74,10 @@ def filters_of(network: FifoNetwork, division: Division) -> RampFilters:
     known &= state[:, engine.X_MOST] <= state[:, engine.X_LIMIT]
     if not known.all():
         raise NotCovered("a filter counts in another way", fifos=routers[~known])
-    columns = [engine.X_LIMIT, engine.X_MOST, engine.X_COUNT]
-    table, row = np.unique(state[:, columns].astype(np.int64), axis=0, return_inverse=True)
-    return RampFilters(routers, queue, row.ravel(), np.ascontiguousarray(table))
+    columns = state[:, [engine.X_LIMIT, engine.X_MOST, engine.X_COUNT]].astype(np.int64)
+    digits = columns @ (MAX_FILTER_COUNT + 1) ** np.arange(2, -1, -1)
+    _, firsts, row = np.unique(digits, return_index=True, return_inverse=True)
+    return RampFilters(routers, queue, row, np.ascontiguousarray(columns[firsts]))
 
 
 @inline_kernel
