@@ -143,6 +143,7 @@ PARTS: list[Part] = [
             "agreement/test_explained_by_listing.py",
             "agreement/test_explained_alone.py",
             "agreement/test_fused_as_unfused.py",
+            "agreement/test_idle_memories.py",
         ),
         4,
     ),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from compared import OBJECTIVES, found_alike
-from explore import enough
+from explore import at_night, enough
 from fused_cases import random_wide_case, two_memories, workload_of
 from fused_owns import Subject
 
@@ -30,7 +30,7 @@ def check(arch: Arch, workload: Workload, objective: str, limit: int = 200_000) 
     return found_alike(Subject(arch, workload, "accelforge"), objective, limit)
 
 
-@pytest.mark.parametrize("size", [8, 10])
+@pytest.mark.parametrize("size", [8, *at_night(10)])
 @pytest.mark.parametrize(("texts", "widths"), [(FALLING, (4, 1, 1)), (RISING, (1, 2, 4))])
 def test_tiles_of_their_own_in_two_widths(
     size: int, texts: tuple[str, ...], widths: tuple[int, int, int]

@@ -83,7 +83,7 @@ def test_a_call_costs_its_tasks_and_a_cycle_per_word() -> None:
 
 
 @pytest.mark.parametrize("profile", [WSE2, WSE3])
-@pytest.mark.parametrize("grid", [Matrix(2, 2), Matrix(3, 4)])
+@pytest.mark.parametrize("grid", [Matrix(2, 2), *at_night(Matrix(3, 4))])
 def test_gemv(grid: Matrix, profile) -> None:
     tile = Matrix(5, 3)
     rng = np.random.default_rng(2)

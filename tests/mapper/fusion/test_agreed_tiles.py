@@ -21,6 +21,7 @@ def test_tiles_are_admitted_by_the_variables_of_the_tensor_alone() -> None:
     assert agreed.admits(tiles, bounds).tolist() == [True, True, False, False]
 
 
+@pytest.mark.nightly
 def test_search_is_the_same_with_fewer_pmappings(monkeypatch: pytest.MonkeyPatch) -> None:
     """Within some energy, ways to join cost the same with and without; the tables are smaller."""
     problem = plan(30, chain(4, (2, 4, 2, 3))).problem

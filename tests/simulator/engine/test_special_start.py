@@ -10,6 +10,7 @@ import itertools
 
 import numpy as np
 import pytest
+from explore import at_night
 
 from tilewright.simulator.isa.machine_errors import MachineError, ProgramError
 from tilewright.simulator.profiles.profile import Profile, load_profile
@@ -72,7 +73,7 @@ def run(text: str, profile: Profile = WSE3, **memory: object) -> RunResult:
     return Machine(parse_program(text), profile).run(memory=given, max_cycles=1_000_000)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("profile", [WSE2, WSE3], ids=lambda p: p.name)
+@pytest.mark.parametrize("profile", [WSE2, *at_night(WSE3)], ids=lambda p: p.name)
 @pytest.mark.parametrize("way", ["number", "counter"])
 def test_a_simd_length_is_a_multiple_of_its_group(profile: Profile, way: str) -> None:
     for sent, received, n in itertools.product(MODES, MODES, range(1, 9)):

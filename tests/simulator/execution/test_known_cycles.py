@@ -101,6 +101,7 @@ def test_an_equal_search_simulates_nothing_again(tmp_path: Path) -> None:
     assert simulations >= warm[3] >= 0.5 * simulations
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("hits")
 def test_designs_share_the_einsums_that_they_have_in_common(tmp_path: Path) -> None:
     store, chain = ContentStore(tmp_path), GridConstraints(reduction="chain")

@@ -152,7 +152,7 @@ CASES = {
     "firm": (FIRM, ONE, SIZES | {"DRAM.actions.read.energy": (2, 40)}, "energy"),
 }
 
-EVERY_DAY = ("prices and lanes", "sizes", "holders in any order")
+EVERY_DAY = ("prices and lanes", "holders in any order")
 
 
 @pytest.mark.parametrize(
