@@ -334,17 +334,21 @@ class CopyMappings:
         fewest and the most lanes), for all instances. Without a proof for energy its bound is 0. A
         template is a mapping without its loops. Raises OutOfBudget at the end of the budget.
         """
-        if self._plain and self.repeated:
+        floor = 0.0, 0.0
+        leaks = leaks_of(self.space.flat, self.space.conventions)
+        if self._plain and (self.repeated or leaks):
             placements = [
                 placement for placement in self.space.placements if self._admits(placement)
             ]
             floor = least_copy_costs(self.space, placements)
+        if self._plain and self.repeated:
             return min(floor[0], energy), min(floor[1], latency)
         templates = [template for template in self._templates if self._admits(template.placement)]
         moves = seconds_of_first_moves(self.space, list(map(backing_holders, templates)))
         seconds = min(moves * self.space.einsum.n_instances, latency)
-        leaks = leaks_of(self.space.flat, self.space.conventions)
-        return energy if self._has_no_array and self._has_least_hops and not leaks else 0.0, seconds
+        if leaks or not self._has_no_array or not self._has_least_hops:
+            return min(floor[0], energy), seconds
+        return energy, seconds
 
     def _admits(self, placement: Placement) -> bool:
         memories = {c.name for c in self.space.flat.components if isinstance(c, Memory)}
