@@ -123,7 +123,7 @@ def test_answers_of_the_search_break_no_rule(family: str) -> None:
     compared = 0
     for pinned in all_requests([family]):
         request, answer = pinned.request, stored[pinned.number]
-        if not pinned.in_quarter or request["ask"] != "search" or answer["kind"] == "error":
+        if not pinned.in_eighth or request["ask"] != "search" or answer["kind"] == "error":
             continue
         conventions = conventions_called(request.get("options", {}).get("conventions", "default"))
         arch, work = arch_of(request), load_workload(request["workload"])

@@ -115,13 +115,13 @@ def _mappings(request: dict[str, object], answer: dict[str, object]) -> list[str
 
 @pytest.mark.parametrize("family", ["evaluate", "single", "fused", "copies", "uneven"])
 def test_the_fullest_moments_equal_those_of_the_model(family: str) -> None:
-    """Two counts without common code, on each mapping of a quarter of the pinned answers."""
+    """Two counts without common code, on each mapping of an eighth of the pinned answers."""
     stored = stored_answers(family)
     compared = 0
     for pinned in all_requests([family]):
         request, answer = pinned.request, stored[pinned.number]
         is_asked = request["ask"] in {"search", "evaluate"} and answer["kind"] != "error"
-        if not pinned.in_quarter or not is_asked or "einsum" in request.get("options", {}):
+        if not pinned.in_eighth or not is_asked or "einsum" in request.get("options", {}):
             continue
         arch, work = arch_of(request), load_workload(request["workload"])
         for text in _mappings(request, answer):
@@ -133,7 +133,7 @@ def test_the_fullest_moments_equal_those_of_the_model(family: str) -> None:
                 continue
             assert not broken(arch, work, nest), pinned.name
             compared += compare(moments(arch, work, nest), capacity, sizes_of(arch, work))
-    assert compared > 5
+    assert compared >= 5
 
 
 def compare(
