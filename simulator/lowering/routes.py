@@ -154,7 +154,7 @@ def _route_links(
         (between, comes, goes),
         ([last for _, last in links], comes, "R"),
     ):
-        for along in progressions(places):
+        for along in progressions(sorted(places)):
             area = Area.of(lines.lines, along)
             builder.route(color, area if lines.axis == "X" else area.transposed, rx=rx, tx=tx)
 
