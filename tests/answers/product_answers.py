@@ -246,7 +246,7 @@ def answer_run(request: Data) -> Data:
         return {**run_data(found.result), "fast_engine": told, "scope": [found.engine]}
 
     fast = outcome(by_fast_engine)
-    reference["text_again"] = print_program(program) == request["program"]
+    reference["text_again"] = parse_program(print_program(program)) == program
     return reference if machine else beside(reference, fast)
 
 
