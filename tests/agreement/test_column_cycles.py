@@ -72,11 +72,11 @@ def profile_of(number: int) -> Profile:
     return load_profile(PROFILES[number % len(PROFILES)])
 
 
-@pytest.mark.parametrize("part", [0, *at_night(*range(1, 240))])
+@pytest.mark.parametrize("part", [0, *at_night(*range(1, 120))])
 def test_drawn_programs(part: int) -> None:
-    seeds = range(10 * part, 10 * (part + 1))
+    seeds = range(20 * part, 20 * (part + 1))
     proved = sum(is_proved(passing_program(seed), profile_of(seed)) for seed in seeds)
-    assert proved >= 1
+    assert proved >= 2
 
 
 @pytest.mark.parametrize("form", [0, 2, 4, *at_night(1, 3, 5)])
