@@ -61,10 +61,10 @@ class ComparedRun(RepeatingRun):
             assert np.array_equal(getattr(here, name), getattr(there, name)), (cycle, name)
 
 
-@pytest.mark.parametrize("part", [0, *at_night(*range(1, 16))])
+@pytest.mark.parametrize("part", [0, *at_night(1, 2, 3, 4, 5, 6, 7)])
 def test_states_are_those_of_whole_runs(part: int) -> None:
     jumps = 0
-    for seed in range(20 * part, 20 * (part + 1)):
+    for seed in range(40 * part, 40 * (part + 1)):
         try:
             of = Machine(loop_program(seed), load_profile("wse3-sdk-sim"))
             whole = of.run(edges={"xs": np.zeros((1, of.program.edge_inputs[0].count))})
@@ -72,7 +72,7 @@ def test_states_are_those_of_whole_runs(part: int) -> None:
             continue
         jumps += ComparedRun(of).jumps
         assert of.cycles() == whole.cycles, seed
-    assert jumps > 5
+    assert jumps > 10
 
 
 def test_mappings_take_as_many_cycles_as_with_numbers() -> None:
