@@ -27,9 +27,8 @@ from tilewright.simulator.exchanges.buffers import (
 from tilewright.simulator.isa.dsd import Ref
 from tilewright.simulator.lowering.kernel import MOST_DIMENSIONS
 from tilewright.simulator.lowering.number_operations import move_of, simd_mode
-from tilewright.simulator.program.areas import progressions
+from tilewright.simulator.program.areas import areas_along
 from tilewright.simulator.program.program import Program
-from tilewright.simulator.program.routes import Area
 
 PORTS = {("X", 1): ("W", "E"), ("X", -1): ("E", "W"), ("Y", 1): ("N", "S"), ("Y", -1): ("S", "N")}
 """Letters of the ports by which words come and go, by axis and step."""
@@ -82,14 +81,9 @@ def _route(builder: ProgramBuilder, exchange: HaloExchange, way: Shift) -> None:
         color = builder.color(_color(way, parity))
         senders = np.flatnonzero(way.sends & numbers)
         for places, rx, tx in ((senders, "R", go), (senders + way.step, come, "R")):
-            for along in progressions(places.tolist()):
-                builder.route(color, _lines(exchange, way.axis, along), rx=rx, tx=tx)
-
-
-def _lines(exchange: HaloExchange, axis: Axis, numbers: range) -> Area:
-    if axis == "X":
-        return Area.of(range(exchange.rows), numbers)
-    return Area.of(numbers, range(exchange.columns))
+            lines = range(exchange.rows if way.axis == "X" else exchange.columns)
+            for area in areas_along(way.axis, lines, places.tolist()):
+                builder.route(color, area, rx=rx, tx=tx)
 
 
 def _kinds(exchange: HaloExchange) -> Integers:

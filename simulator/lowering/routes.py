@@ -15,7 +15,7 @@ from tilewright.simulator.build.program_builder import ProgramBuilder
 from tilewright.simulator.lowering.number_operations import port_dtype
 from tilewright.simulator.lowering.rings.ring_sums import route_ring
 from tilewright.simulator.lowering.sum_roles import OUT, SHARE, exit_color, link_color
-from tilewright.simulator.program.areas import areas_of, equal_areas, progressions
+from tilewright.simulator.program.areas import areas_along, areas_of, equal_areas
 from tilewright.simulator.program.routes import (
     Area,
     CounterFilter,
@@ -154,9 +154,8 @@ def _route_links(
         (between, comes, goes),
         ([last for _, last in links], comes, "R"),
     ):
-        for along in progressions(sorted(places)):
-            area = Area.of(lines.lines, along)
-            builder.route(color, area if lines.axis == "X" else area.transposed, rx=rx, tx=tx)
+        for area in areas_along(lines.axis, lines.lines, sorted(places)):
+            builder.route(color, area, rx=rx, tx=tx)
 
 
 def _route_snakes(builder: ProgramBuilder, read: SpaceTime, snake: Snake) -> None:
@@ -171,9 +170,8 @@ def _route_snakes(builder: ProgramBuilder, read: SpaceTime, snake: Snake) -> Non
     firsts = range(0, read.columns, snake.columns)
     for (color, rx, tx, row), places in columns_of.items():
         columns = sorted(first + place for first in firsts for place in places)
-        for along in progressions(columns):
-            rows = range(row, read.rows, snake.rows)
-            builder.route(color, Area.of(rows, along), rx=rx, tx=tx)
+        for area in areas_of(range(row, read.rows, snake.rows), columns):
+            builder.route(color, area, rx=rx, tx=tx)
 
 
 def _route_share(builder: ProgramBuilder, read: SpaceTime, sums: PartialSums) -> None:

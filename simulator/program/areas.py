@@ -18,6 +18,9 @@ def progressions(numbers: Sequence[int]) -> Iterator[range]:
     Of two numbers the second one is left to a range of smaller steps that it begins. Example: 0, 2,
     4, 6, 7, 8 are range(0, 7, 2) and range(7, 9); 0, 5, 6, 7 are range(0, 1) and range(5, 8).
     """
+    if isinstance(numbers, range):
+        yield from [numbers] if numbers else ()
+        return
     first = 0
     while first < len(numbers):
         end = first + 1
@@ -36,6 +39,14 @@ def areas_of(rows: Sequence[int], columns: Sequence[int]) -> Iterator[Area]:
     for lines in progressions(rows):
         for places in progressions(columns):
             yield Area.of(lines, places)
+
+
+def areas_along(axis: str, lines: range, places: Sequence[int]) -> Iterator[Area]:
+    """Yield areas of the elements at some rising places along an axis, X or Y.
+
+    lines: the rows (X) or columns (Y) that they are in.
+    """
+    yield from areas_of(lines, places) if axis == "X" else areas_of(places, lines)
 
 
 def equal_areas(numbers: Numbers) -> Iterator[tuple[Area, int]]:

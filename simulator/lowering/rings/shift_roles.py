@@ -15,8 +15,7 @@ from tilewright.mapper.grid.rings.ring_links import RingLink, ring_links
 from tilewright.mapper.grid.space_time import HeldTensor, SpaceTime
 from tilewright.simulator.build.program_builder import ProgramBuilder
 from tilewright.simulator.lowering.sum_roles import Numbers, Role, ShiftColors
-from tilewright.simulator.program.areas import progressions
-from tilewright.simulator.program.routes import Area
+from tilewright.simulator.program.areas import areas_along
 
 
 def shift_color(tensor: str, link: RingLink) -> str:
@@ -78,13 +77,10 @@ def route_shifts(builder: ProgramBuilder, read: SpaceTime) -> None:
             for position, rx, tx in _turns(link, tensor.shift == "X"):
                 key = shift_color(tensor.name, link), rx, tx
                 places.setdefault(key, []).append(position)
+        assert tensor.shift is not None
+        lines = range(read.rows if tensor.shift == "X" else read.columns)
         for (color, rx, tx), positions in places.items():
-            for along in progressions(sorted(positions)):
-                area = (
-                    Area.of(range(read.rows), along)
-                    if tensor.shift == "X"
-                    else Area.of(along, range(read.columns))
-                )
+            for area in areas_along(tensor.shift, lines, sorted(positions)):
                 builder.route(color, area, rx=rx, tx=tx)
 
 

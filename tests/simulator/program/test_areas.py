@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilewright.simulator.program.areas import areas_of, equal_areas, progressions
+from tilewright.simulator.program.areas import areas_along, areas_of, equal_areas, progressions
 from tilewright.simulator.program.routes import Area
 
 
@@ -44,9 +46,11 @@ def test_progressions_hold_the_numbers_once_and_in_order(numbers: list[int]) -> 
         ([0, 5, 6, 7], [range(1), range(5, 8)]),
         ([3, 9], [range(3, 10, 6)]),
         ([], []),
+        (range(2, 9, 3), [range(2, 9, 3)]),
+        (range(0), []),
     ],
 )
-def test_progressions_are_long(numbers: list[int], ranges: list[range]) -> None:
+def test_progressions_are_long(numbers: Sequence[int], ranges: list[range]) -> None:
     assert list(progressions(numbers)) == ranges
 
 
@@ -67,3 +71,5 @@ def test_columns_in_turns_are_one_area_each() -> None:
         Area(0, 1, 8, 8, column_step=2),
     ]
     assert list(areas_of([0, 2], [1])) == [Area(0, 1, 2, 1, row_step=2)]
+    assert list(areas_along("X", range(8), [1, 3])) == [Area(0, 1, 8, 2, column_step=2)]
+    assert list(areas_along("Y", range(8), [1, 3])) == [Area(1, 0, 2, 8, row_step=2)]
