@@ -65,8 +65,9 @@ def fused_mappings(subject: Subject, limit: int) -> list[Chosen] | None:
     einsums = subject.workload.einsums
     candidates = on_chip_candidates(subject.workload)
     found: list[Chosen] = []
-    places = ("", INNER, LOW) if subject.deep else ("", INNER)
-    for memories in product(places, repeat=len(candidates)):
+    shallow, deep = ("", INNER), ("", INNER, LOW)
+    places = [deep if subject.deep and t not in subject.not_low else shallow for t in candidates]
+    for memories in product(*places):
         chip = {t: memory for t, memory in zip(candidates, memories, strict=True) if memory}
         choices = [owns(subject, einsum, chip) for einsum in einsums]
         for chosen in combinations_of(choices):

@@ -39,7 +39,8 @@ class Subject:
     """A workload on a design. Einsums share up to `repeats` loops per rank variable.
 
     `scored`: joule and second of one Einsum on its own path, instead of the model's.
-    `low`: what the innermost memory holds matters, too. `deep`: so does what is exchanged there.
+    `low`: what the innermost memory holds matters, too. `deep`: so does what is exchanged there,
+    which are all tensors but `not_low`.
     """
 
     arch: Arch
@@ -49,6 +50,7 @@ class Subject:
     scored: Scored | None = None
     low: bool = False
     deep: bool = False
+    not_low: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
