@@ -96,15 +96,6 @@ class FlatArch:
         return {c.name: c.area * instances(c) for c in self._physical()}
 
     @property
-    def area_by_component_accelforge(self) -> dict[str, float]:
-        """Area in m² of each component as AccelForge counts it.
-
-        Only the copies by the fanouts above it count, not those by its own fanout; in an Array the
-        places of the whole grid.
-        """
-        return {c.name: c.area * instances_accelforge(c) for c in self._physical()}
-
-    @property
     def leak_power_by_component(self) -> dict[str, float]:
         """Leakage in W of all copies of each component, those by its own fanout included.
 
@@ -113,30 +104,12 @@ class FlatArch:
         return {c.name: c.leak_power * instances(c) for c in self._physical()}
 
     @property
-    def leak_power_by_component_accelforge(self) -> dict[str, float]:
-        """Leakage in W of each component as AccelForge counts it.
-
-        Only the copies by the fanouts above it count, not those by its own fanout; in an Array the
-        places of the whole grid.
-        """
-        return {c.name: c.leak_power * instances_accelforge(c) for c in self._physical()}
-
-    @property
     def total_area(self) -> float:
         """Area in m² of all copies of all components, those by their own fanouts included.
 
         Raises SpecError if an area depends on the Einsum and there is none.
         """
         return self._total(self.area_by_component, "area")
-
-    @property
-    def total_area_accelforge(self) -> float:
-        """Area in m² of all components as AccelForge counts it: no copies by their own fanouts.
-
-        In an Array the places of the whole grid count. Raises SpecError if an area depends on the
-        Einsum and there is none.
-        """
-        return self._total(self.area_by_component_accelforge, "area")
 
     @property
     def total_leak_power(self) -> float:

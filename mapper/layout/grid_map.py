@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import product
 from math import prod
 from typing import Final
 
@@ -99,11 +98,6 @@ class GridMap:
             return () if cell is None else (cell,)
         numbers = range(number_in(self.units, unit), prod(self.grid), self.unit_count)
         return tuple(digits(self.grid, number) for number in numbers)
-
-    def idle_units(self) -> tuple[Unit, ...]:
-        """Return the units that no cell uses, in row-major order."""
-        every = product(*(range(extent) for extent in self.units))
-        return tuple(unit for unit in every if not self.cells(unit))
 
 
 def identity(grid: Sequence[int]) -> GridMap:

@@ -74,16 +74,6 @@ class GridSplit:
                 )
         return cls.ceil(extents, grid)
 
-    @classmethod
-    def block_cyclic(
-        cls, extents: Sequence[int], grid: Sequence[int], block: Sequence[int]
-    ) -> GridSplit:
-        """Deal blocks of given lengths to the cells in turn: block k to cell k mod cells.
-
-        Example: extent 10, 2 cells, blocks of 2: cell 0 has 0-1, 4-5, 8-9, cell 1 has 2-3, 6-7.
-        """
-        return cls(tuple(extents), tuple(grid), tuple(block))
-
     @property
     def shard_shape(self) -> tuple[int, ...]:
         """Positions that each cell has room for along each group: whole blocks."""

@@ -119,16 +119,6 @@ class TilePlacement:
             self.bank.address(block), self.partition.address(block), self.address.address(block)
         )
 
-    def blocks_at(self, place: BlockPlace) -> tuple[BlockIndex, ...]:
-        """Return the blocks that take turns in a place, in row-major order: the inverse of `at`."""
-        phases = [block for block in self.first_blocks() if self.at(block) == place]
-        walks = (
-            product(*(range(at, n, p) for at, n, p in zip(b, self.blocks, periods, strict=True)))
-            for periods in [self.periods]
-            for b in phases
-        )
-        return tuple(sorted(block for walk in walks for block in walk))
-
     def max_consecutive_live(self) -> int:
         """Return how many consecutive blocks, in row-major order, never share a place.
 
@@ -185,9 +175,9 @@ class TilePlacement:
         return product(*(range(min(count, period)) for count, period in pairs))
 
 
-def whole_shard(tile_bytes: int, base: int = 0) -> TilePlacement:
-    """Place a shard as one block at an address."""
-    return TilePlacement(tile_bytes=tile_bytes, address=ModuloRotation(base, tile_bytes))
+def whole_shard(tile_bytes: int) -> TilePlacement:
+    """Place a shard as one block at address 0."""
+    return TilePlacement(tile_bytes=tile_bytes, address=ModuloRotation(0, tile_bytes))
 
 
 def _first_blocks(placement: TilePlacement) -> dict[BlockPlace, BlockIndex]:

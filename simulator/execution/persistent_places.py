@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
 
 from tilewright.mapper.grid.space_time import HeldTensor, SpaceTime
 from tilewright.mapper.workload.errors import OverfilledMemory
@@ -40,9 +39,6 @@ class PersistentPlaces:
         return {
             tensor: words.first for (name, tensor), words in self.places.items() if name in names
         }
-
-
-NO_PERSISTENT: Final = PersistentPlaces()
 
 
 def persistent_places(

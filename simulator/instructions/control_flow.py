@@ -214,39 +214,23 @@ IF: Final = Kind(
 )
 
 
-def _parse_set(line: Line, _: BodyParser) -> Set:
-    return Set(line.name("a counter"), line.integer("the value"))
-
-
-def _parse_add(line: Line, _: BodyParser) -> Add:
-    return Add(line.name("a counter"), line.integer("the value"))
-
-
-def _check_value(instruction: Set | Add, context: CheckContext) -> None:
-    check_number(context.place, instruction.value)
-
-
-def _encode_set(instruction: Set, encoder: Encoder) -> None:
-    encoder.emit(at.I_SET, encoder.variable(instruction.variable), instruction.value)
-
-
-def _encode_add(instruction: Add, encoder: Encoder) -> None:
-    encoder.emit(at.I_ADD, encoder.variable(instruction.variable), instruction.value)
-
-
 SET: Final = Kind(
     record=Set,
-    words={"set": _parse_set},
+    words={"set": lambda line, _: Set(line.name("a counter"), line.integer("the value"))},
     text=lambda instruction: f"set {print_name(instruction.variable)} {instruction.value}",
-    check=_check_value,
-    encode=_encode_set,
+    check=lambda instruction, context: check_number(context.place, instruction.value),
+    encode=lambda instruction, encoder: encoder.emit(
+        at.I_SET, encoder.variable(instruction.variable), instruction.value
+    ),
 )
 ADD: Final = Kind(
     record=Add,
-    words={"add": _parse_add},
+    words={"add": lambda line, _: Add(line.name("a counter"), line.integer("the value"))},
     text=lambda instruction: f"add {print_name(instruction.variable)} {instruction.value}",
-    check=_check_value,
-    encode=_encode_add,
+    check=lambda instruction, context: check_number(context.place, instruction.value),
+    encode=lambda instruction, encoder: encoder.emit(
+        at.I_ADD, encoder.variable(instruction.variable), instruction.value
+    ),
 )
 
 

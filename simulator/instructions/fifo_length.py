@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from tilewright.simulator.compile import columns as at
-from tilewright.simulator.instructions.kind import BodyParser, CheckContext, Encoder, Kind
+from tilewright.simulator.instructions.kind import CheckContext, Encoder, Kind
 from tilewright.simulator.isa.dsd import Fifo
 from tilewright.simulator.isa.index_expression import Index, variable
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.program.instruction import Instruction
-from tilewright.simulator.text.tokens import Line, print_index, print_name
+from tilewright.simulator.text.tokens import print_index, print_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,14 +24,6 @@ class SetLength(Instruction):
     fifo: str
     reads: bool
     length: Index
-
-
-def _parse_read(line: Line, _: BodyParser) -> SetLength:
-    return SetLength(line.name("a FIFO"), True, line.index())
-
-
-def _parse_write(line: Line, _: BodyParser) -> SetLength:
-    return SetLength(line.name("a FIFO"), False, line.index())
 
 
 def _text(instruction: SetLength) -> str:
@@ -64,7 +56,10 @@ def _encode(instruction: SetLength, encoder: Encoder) -> None:
 
 SET_LENGTH: Final = Kind(
     record=SetLength,
-    words={"read_length": _parse_read, "write_length": _parse_write},
+    words={
+        "read_length": lambda line, _: SetLength(line.name("a FIFO"), True, line.index()),
+        "write_length": lambda line, _: SetLength(line.name("a FIFO"), False, line.index()),
+    },
     text=_text,
     check=_check,
     encode=_encode,

@@ -219,7 +219,7 @@ class Kind(Generic[I]):
     """The frozen dataclass of the instruction."""
     text: Callable[[I], str]
     """Returns its line of the text form, of several bodies the first line."""
-    encode: Callable[[I, Encoder], None]
+    encode: Callable[[I, Encoder], object]
     """Appends its rows to the engine's tables. Raises ProgramError."""
     words: Mapping[str, Parser[I]] = field(default_factory=dict)
     """The words that its lines begin with; each parser reads the rest of the line."""

@@ -8,7 +8,6 @@ from typing import Final
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.code.queue_slots import first_color, slot_of
 from tilewright.simulator.instructions.kind import (
-    BodyParser,
     ColorContext,
     Encoder,
     Kind,
@@ -17,7 +16,7 @@ from tilewright.simulator.instructions.kind import (
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.program.instruction import Instruction
 from tilewright.simulator.program.program import ElementCode
-from tilewright.simulator.text.tokens import Line, print_name
+from tilewright.simulator.text.tokens import print_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +63,6 @@ def _check_bound(change: BindQueue | Flush, context: ColorContext) -> None:
         )
 
 
-def _parse_bind_input(line: Line, _: BodyParser) -> BindQueue:
-    return BindQueue(line.integer("a queue"), False, line.name("a color"))
-
-
-def _parse_bind_output(line: Line, _: BodyParser) -> BindQueue:
-    return BindQueue(line.integer("a queue"), True, line.name("a color"))
-
-
 def _bind_text(change: BindQueue) -> str:
     return f"bind_{_side(change.output)} {change.queue} {print_name(change.color)}"
 
@@ -92,19 +83,18 @@ def _encode_bind(change: BindQueue, encoder: Encoder) -> None:
 
 BIND_QUEUE: Final = Kind(
     record=BindQueue,
-    words={"bind_input": _parse_bind_input, "bind_output": _parse_bind_output},
+    words={
+        "bind_input": lambda line, _: BindQueue(
+            line.integer("a queue"), False, line.name("a color")
+        ),
+        "bind_output": lambda line, _: BindQueue(
+            line.integer("a queue"), True, line.name("a color")
+        ),
+    },
     text=_bind_text,
     check_colors=_check_bind,
     encode=_encode_bind,
 )
-
-
-def _parse_flush_input(line: Line, _: BodyParser) -> Flush:
-    return Flush(line.integer("a queue"), False)
-
-
-def _parse_flush_output(line: Line, _: BodyParser) -> Flush:
-    return Flush(line.integer("a queue"), True)
 
 
 def _check_flush(change: Flush, context: ColorContext) -> None:
@@ -137,24 +127,15 @@ def _encode_flush(change: Flush, encoder: Encoder) -> None:
 
 FLUSH: Final = Kind(
     record=Flush,
-    words={"flush_input": _parse_flush_input, "flush_output": _parse_flush_output},
+    words={
+        "flush_input": lambda line, _: Flush(line.integer("a queue"), False),
+        "flush_output": lambda line, _: Flush(line.integer("a queue"), True),
+    },
     text=lambda change: f"flush_{_side(change.output)} {change.queue}",
     check_colors=_check_flush,
     check_profile=_check_flush_profile,
     encode=_encode_flush,
 )
-
-
-def _parse_block_ut(line: Line, _: BodyParser) -> BlockMicrothread:
-    return BlockMicrothread(line.integer("a microthread"), True)
-
-
-def _parse_unblock_ut(line: Line, _: BodyParser) -> BlockMicrothread:
-    return BlockMicrothread(line.integer("a microthread"), False)
-
-
-def _block_text(change: BlockMicrothread) -> str:
-    return f"{'block' if change.blocks else 'unblock'}_ut {change.microthread}"
 
 
 def _check_microthread(change: BlockMicrothread, context: ProfileContext) -> None:
@@ -171,14 +152,15 @@ def _check_microthread(change: BlockMicrothread, context: ProfileContext) -> Non
         )
 
 
-def _encode_block(change: BlockMicrothread, encoder: Encoder) -> None:
-    encoder.emit(at.I_PAUSE, encoder.thread(change.microthread), int(change.blocks))
-
-
 BLOCK_MICROTHREAD: Final = Kind(
     record=BlockMicrothread,
-    words={"block_ut": _parse_block_ut, "unblock_ut": _parse_unblock_ut},
-    text=_block_text,
+    words={
+        "block_ut": lambda line, _: BlockMicrothread(line.integer("a microthread"), True),
+        "unblock_ut": lambda line, _: BlockMicrothread(line.integer("a microthread"), False),
+    },
+    text=lambda change: f"{'block' if change.blocks else 'unblock'}_ut {change.microthread}",
     check_profile=_check_microthread,
-    encode=_encode_block,
+    encode=lambda change, encoder: encoder.emit(
+        at.I_PAUSE, encoder.thread(change.microthread), int(change.blocks)
+    ),
 )

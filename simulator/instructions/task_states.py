@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,14 +16,13 @@ from tilewright.simulator.instructions.completion import (
     task_number,
 )
 from tilewright.simulator.instructions.kind import (
-    BodyParser,
     CheckContext,
     Encoder,
     Kind,
     ProfileContext,
 )
 from tilewright.simulator.program.instruction import Instruction
-from tilewright.simulator.text.tokens import Line, print_name
+from tilewright.simulator.text.tokens import print_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,50 +59,31 @@ def _check_profile(instruction: Block | Unblock, context: ProfileContext) -> Non
     check_machine_targets((instruction.task,), context.profile, context.place)
 
 
-def _parse_activate(line: Line, _: BodyParser) -> Activate:
-    return Activate(line.name("a task"))
-
-
-def _parse_block(line: Line, _: BodyParser) -> Block:
-    return Block(parse_target(line))
-
-
-def _parse_unblock(line: Line, _: BodyParser) -> Unblock:
-    return Unblock(parse_target(line))
-
-
-def _encode_activate(instruction: Activate, encoder: Encoder) -> None:
-    encoder.emit(at.I_ACTIVATE, task_number(encoder, instruction.task))
-
-
-def _encode_block(instruction: Block, encoder: Encoder) -> None:
-    encoder.emit(at.I_BLOCK, task_number(encoder, instruction.task))
-
-
-def _encode_unblock(instruction: Unblock, encoder: Encoder) -> None:
-    encoder.emit(at.I_UNBLOCK, task_number(encoder, instruction.task))
+def _encoder(code: int) -> Callable[[Activate | Block | Unblock, Encoder], int]:
+    """Return what encodes an instruction on a task by its `code` in the engine's table."""
+    return lambda instruction, encoder: encoder.emit(code, task_number(encoder, instruction.task))
 
 
 ACTIVATE: Final = Kind(
     record=Activate,
-    words={"activate": _parse_activate},
+    words={"activate": lambda line, _: Activate(line.name("a task"))},
     text=lambda instruction: f"activate {print_name(instruction.task)}",
     check=_check,
-    encode=_encode_activate,
+    encode=_encoder(at.I_ACTIVATE),
 )
 BLOCK: Final = Kind(
     record=Block,
-    words={"block": _parse_block},
+    words={"block": lambda line, _: Block(parse_target(line))},
     text=lambda instruction: f"block {target_text(instruction.task)}",
     check=_check,
     check_profile=_check_profile,
-    encode=_encode_block,
+    encode=_encoder(at.I_BLOCK),
 )
 UNBLOCK: Final = Kind(
     record=Unblock,
-    words={"unblock": _parse_unblock},
+    words={"unblock": lambda line, _: Unblock(parse_target(line))},
     text=lambda instruction: f"unblock {target_text(instruction.task)}",
     check=_check,
     check_profile=_check_profile,
-    encode=_encode_unblock,
+    encode=_encoder(at.I_UNBLOCK),
 )

@@ -100,7 +100,7 @@ class Profile:
     bank_conflict_factor: Fraction
     """How much longer two reads of one cycle take that meet on a bank (bank_costs.py)."""
     stride_limits: str
-    """How strides limit the elements per cycle: one of banks.STRIDE_LIMITS."""
+    """`none`, `documentation` or `inverse` (bank_costs.py): how strides limit values per cycle."""
     operations: Mapping[str, OperationTiming] = field(hash=False)
     sources: Mapping[str, str] = field(hash=False)
     """Where each field's number comes from; `assumed: ...` where nothing is published."""

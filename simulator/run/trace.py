@@ -217,13 +217,6 @@ class Trace:
         busy = at_work - sum(stalled[:WAVELETS])
         return {"busy": busy, "idle": idle} | dict(zip(STALLS, stalled, strict=True))
 
-    def link_occupancy(self, cycles: int) -> npt.NDArray[np.float64]:
-        """Return the share of a run's `cycles` in which each link carried a wavelet, 0 to 1.
-
-        Shape (H, W, 5), ports N E S W R.
-        """
-        return self.link_words / max(1, cycles)
-
 
 @dataclass(frozen=True, slots=True)
 class EdgeStream:

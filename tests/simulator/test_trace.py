@@ -75,9 +75,8 @@ def test_full_queues_show_their_depth() -> None:
 
 def test_links_of_a_chain_are_busy_while_words_pass() -> None:
     result = Machine(chain_reduce(4, 100), GENERIC).run()
-    occupancy = result.trace.link_occupancy(result.cycles)
-    assert occupancy.shape == (1, 4, 5)
-    assert occupancy.max() == 100 / result.cycles
+    assert result.trace.link_words.shape == (1, 4, 5)
+    assert result.trace.link_words.max() == 100
     assert result.trace.queue_word_cycles is None
 
 

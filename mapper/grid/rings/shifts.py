@@ -54,11 +54,6 @@ def is_turned(read: SpaceTime, tensor: HeldTensor) -> bool:
     return bool(read.shifted) and not tensor.depth and tensor.uses(read.time[0].variable)
 
 
-def shift_words(read: SpaceTime) -> int:
-    """Return how many values each element sends in all, and receives, as tiles move on."""
-    return sum((read.time[0].count - 1) * tensor.values for tensor in read.shifted)
-
-
 def shift_hops(read: SpaceTime) -> int:
     """Return words times links of all tiles that move on, over all elements."""
     hops = 0

@@ -26,11 +26,6 @@ def normalized_intervals(rank: int, intervals: Sequence[Interval]) -> tuple[Inte
     return tuple((group[0], group[-1] + 1) for group in groups)
 
 
-def default_intervals(rank: int) -> tuple[Interval, ...]:
-    """Return the intervals that join all dimensions but the last."""
-    return ((0, rank - 1), (rank - 1, rank)) if rank > 1 else ((0, rank),)
-
-
 def tile_alignments(rank: int, intervals: Sequence[Interval]) -> tuple[int, ...]:
     """Return one alignment per dimension: a side of a tile for two of them, 1 for the others.
 

@@ -20,8 +20,6 @@ from tilewright.simulator.profiles.profile import Profile
 
 LONGEST: Final = 1 << 16
 """More elements than a vector may have."""
-STRIDE_LIMITS: Final = ("none", "documentation", "inverse")
-"""Of elements per cycle: none; the SDK's appendix; 8 words divided by the stride."""
 
 
 class BankRead(NamedTuple):

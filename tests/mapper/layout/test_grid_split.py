@@ -35,7 +35,7 @@ def test_an_exact_split_names_what_is_left() -> None:
 
 
 def test_blocks_are_dealt_in_turn() -> None:
-    split = GridSplit.block_cyclic((10,), (2,), (2,))
+    split = GridSplit((10,), (2,), (2,))
     assert [split.owner((at,))[0][0] for at in range(10)] == [0, 0, 1, 1, 0, 0, 1, 1, 0, 0]
     assert split.shard_shape == (6,)
     assert split.runs(0, 0) == ((0, 0, 2), (2, 4, 2), (4, 8, 2))

@@ -10,7 +10,6 @@ from tilewright.mapper.grid.rings.shifts import (
     first_turns,
     held_starts,
     shift_hops,
-    shift_words,
     turned_values,
 )
 from tilewright.mapper.grid.space_time import SpaceTime
@@ -57,10 +56,8 @@ def test_tiles_that_meet_are_of_one_turn_and_come_from_the_ring(elements: int) -
     for tensor in read.shifted:
         assert (held_starts(read, tensor)["k"] == first * 12 // elements).all()
         assert turned_values(read, tensor) is None
-    assert shift_words(read) == (elements - 1) * (12 // elements) * (
-        -(-8 // elements) + 6 // elements
-    )
-    assert shift_hops(read) == elements * 2 * (elements - 1) * shift_words(read)
+    words = (elements - 1) * (12 // elements) * (-(-8 // elements) + 6 // elements)
+    assert shift_hops(read) == elements * 2 * (elements - 1) * words
 
 
 def test_a_tensor_that_stays_lies_in_the_order_of_the_turns() -> None:

@@ -7,7 +7,6 @@ from tilewright.mapper.layout import Tiling
 from tilewright.mapper.layout.schemes.dim_alignments import (
     aligned_collapse,
     aligned_layout,
-    default_intervals,
     grid_aware_alignments,
     normalized_intervals,
     tile_alignments,
@@ -17,7 +16,6 @@ from tilewright.mapper.layout.schemes.dim_alignments import (
 def test_trailing_dimensions_stay_alone() -> None:
     assert normalized_intervals(4, [(0, -1)]) == ((0, 3), (3, 4))
     assert normalized_intervals(3, []) == ((0, 1), (1, 2), (2, 3))
-    assert default_intervals(4) == ((0, 3), (3, 4))
     with pytest.raises(SpecError, match="overlap"):
         normalized_intervals(4, [(0, 2), (1, 3)])
 
