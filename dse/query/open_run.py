@@ -17,7 +17,7 @@ from tilewright.dse.run.figures import check_names, is_plain_name, names_of, nes
 from tilewright.dse.run.pareto import Goal, non_dominated
 from tilewright.dse.run.record import Trial
 from tilewright.dse.run.rundir import SPEC, RunDirectory
-from tilewright.dse.run.study_loop import base_of
+from tilewright.dse.run.trials.evaluated_trial import base_of
 from tilewright.dse.store.safe_files import RunError
 from tilewright.dse.study.knobs import knob_text, labels_of
 from tilewright.dse.study.study import StudySpec

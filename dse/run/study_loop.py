@@ -22,13 +22,13 @@ from tilewright.dse.models.evaluator import (
     asking_for_bounds,
     total_of,
 )
-from tilewright.dse.run.figures import is_plain_name, names_of, value_of
-from tilewright.dse.run.record import NO_VALUE, FrontSoFar, Trial, TrialStatus, front_of, is_beaten
+from tilewright.dse.run.record import FrontSoFar, Trial, front_of, is_beaten
 from tilewright.dse.run.rundir import RunDirectory, TrialLog
+from tilewright.dse.run.trials.evaluated_trial import TrialSlot, base_of, result_of
 from tilewright.dse.sampling.samplers import make_sampler
 from tilewright.dse.store.known_outcomes import PENDING, Pending
-from tilewright.dse.study.design_space import Point, Value
-from tilewright.dse.study.sampler import Proposal, Result, sampler_settings
+from tilewright.dse.study.design_space import Point
+from tilewright.dse.study.sampler import sampler_settings
 from tilewright.dse.study.study import StudySpec
 
 
@@ -130,44 +130,6 @@ def designs_to_go(spec: StudySpec, trials: Sequence[Trial]) -> int:
     return min(spec.trials - counted(trials), spec.most_designs - tried, spec.space.size - tried)
 
 
-def result_of(trial: Trial, spec: StudySpec, base: Mapping[str, float] | None = None) -> Result:
-    """Return what the sampler is told of a trial: its objectives and by how much it is over limits.
-
-    `base`: metrics of the reference design. A trial that cannot be built or failed has no
-    objectives (None).
-    """
-    choice = spec.space.choice(trial.point)
-    if not trial.metrics:
-        return Result(None, {}, {}, choice)
-    return Result(
-        tuple(trial.metrics[objective.metric] for objective in spec.objectives),
-        excess_of(trial.metrics, spec, base),
-        trial.breakdown,
-        choice,
-    )
-
-
-def excess_of(
-    metrics: Mapping[str, float], spec: StudySpec, base: Mapping[str, float] | None = None
-) -> dict[str, float]:
-    """Return by how much each constraint of the study is exceeded, in the unit of its sides.
-
-    `base`: metrics of the reference design. Keys are texts like `area <= 0.0006`; 0 or less means
-    that it holds. Raises SpecError if a side has no value.
-    """
-    names = names_of(metrics, base)
-    return {constraint.text: constraint.excess(names) for constraint in spec.constraints}
-
-
-def base_of(spec: StudySpec, trials: Sequence[Trial]) -> Mapping[str, float] | None:
-    """Return the metrics of the reference design among trials; None if it has none yet.
-
-    The reference is the first baseline of the study.
-    """
-    first = trials[0] if trials and spec.baselines else None
-    return first.metrics if first is not None and first.metrics else None
-
-
 class _Search:
     """The search of one study: sampler, pool, and what needs no evaluation."""
 
@@ -210,12 +172,14 @@ class _Search:
         self._check_base(trials, attempts, keys)
         for offset, (key, point, proposal) in enumerate(zip(keys, points, proposals, strict=True)):
             baseline = dict(enumerate(spec.baseline_names)).get(first + offset)
-            slot = _Slot(first + offset, number, size, key, point, proposal, baseline)
+            slot = TrialSlot(first + offset, number, size, key, point, proposal, baseline)
             original = self._original.get(key)
+            if original:
+                new.append(slot.repeated(original))
+                continue
             base = base_of(spec, [*trials, *new][:1])
-            trial = _copy(slot, original) if original else _fresh(slot, attempts[key], spec, base)
-            self._original.setdefault(key, trial)
-            new.append(trial)
+            self._original[key] = slot.evaluated(attempts[key].outcome, spec, base)
+            new.append(self._original[key])
         base = base_of(spec, [*trials, *new][:1])
         self._sampler.tell([result_of(trial, spec, base) for trial in new])
         return new, attempts
@@ -323,121 +287,6 @@ class EnvironmentFailed(TilewrightError):  # noqa: N818 (an event, named as such
 
     exit_code = 4
     category = "environment"
-
-
-@dataclass(frozen=True, slots=True)
-class _Slot:
-    number: int
-    batch: int
-    batch_size: int
-    key: str
-    point: dict[str, Value]
-    proposal: Proposal
-    baseline: str | None
-
-
-def _valued(
-    outcome: Outcome, spec: StudySpec, base: Mapping[str, float] | None
-) -> tuple[dict[str, float], dict[str, float]]:
-    """Return the metrics of a design with its objectives, and the limits that it exceeds.
-
-    The second value has, by limit, the excess in the unit of its sides; empty for a design that is
-    not feasible. base: metrics of the reference design.
-    """
-    metrics = _with_objectives(outcome.metrics, spec, base)
-    if outcome.status != "feasible":
-        return metrics, {}
-    excess = excess_of(metrics, spec, base)
-    return metrics, {limit: over for limit, over in excess.items() if over > 0}
-
-
-def _check_reference(error: SpecError, spec: StudySpec, *, is_known: bool) -> None:
-    """Raise SpecError that blames the reference design if its values are not known.
-
-    It does so only if expressions use them. `error`: what was wrong with an expression; is_known:
-    whether a design other than the reference had the reference's metrics.
-    """
-    if spec.uses_base and not is_known:
-        raise SpecError(
-            f"the reference design leaves an objective or limit without a value: {error.what}",
-            instead="another first baseline, or expression",
-        ) from None
-
-
-def _fresh(
-    slot: _Slot, attempt: Attempt, spec: StudySpec, base: Mapping[str, float] | None
-) -> Trial:
-    outcome = attempt.outcome
-    status: TrialStatus = outcome.status
-    metrics: dict[str, float] = {}
-    violations: dict[str, float] = {}
-    reason = outcome.reason
-    if slot.number == 0 and spec.baselines and status == "feasible":
-        base = outcome.metrics  # it is the reference itself
-    has_metrics = status in ("feasible", "excluded")
-    if has_metrics:
-        _check_objectives(outcome.metrics, spec)
-    try:
-        if has_metrics:
-            metrics, violations = _valued(outcome, spec, base)
-        status = "violates" if violations else status
-    except SpecError as error:
-        _check_reference(error, spec, is_known=base is not None and slot.number > 0)
-        metrics, status, reason = {}, "infeasible", f"{NO_VALUE}: {error.what}"
-    return Trial(
-        number=slot.number,
-        batch=slot.batch,
-        batch_size=slot.batch_size,
-        key=slot.key,
-        point=slot.point,
-        status=status,
-        baseline=slot.baseline,
-        metrics=metrics,
-        violations=violations,
-        reason=reason,
-        verified=outcome.verified,
-        proof=outcome.proof,
-        gap=outcome.gap,
-        mappings=outcome.mappings,
-        breakdown=outcome.breakdown,
-        sampler=slot.proposal.notes,
-    )
-
-
-def _copy(slot: _Slot, original: Trial) -> Trial:
-    return replace(
-        original,
-        number=slot.number,
-        batch=slot.batch,
-        batch_size=slot.batch_size,
-        baseline=slot.baseline,
-        same_as=original.number,
-        sampler=slot.proposal.notes,
-    )
-
-
-def _check_objectives(metrics: Mapping[str, float], spec: StudySpec) -> None:
-    """Refuse an objective that the model of a study does not give."""
-    for objective in spec.objectives:
-        name = objective.metric
-        if name not in metrics and is_plain_name(name) and "." not in name:
-            raise SpecError(
-                f"the {spec.model} model gives no metric `{name}`",
-                instead=f"one of {', '.join(sorted(metrics))}",
-            )
-
-
-def _with_objectives(
-    metrics: Mapping[str, float], spec: StudySpec, base: Mapping[str, float] | None
-) -> dict[str, float]:
-    """Return the metrics of a design by name, with the objectives that are expressions."""
-    names = names_of(metrics, base)
-    values = {name: metrics[name] for name in sorted(metrics) if is_plain_name(name)}
-    for objective in spec.objectives:
-        if objective.metric in values:
-            continue
-        values[objective.metric] = value_of(objective.metric, names)
-    return values
 
 
 def _times(

@@ -16,7 +16,8 @@ from tilewright.arch.quantities import some
 from tilewright.dse.command.console import say, without_password
 from tilewright.dse.models.evaluator import NOTHING_SHARED, Sharing
 from tilewright.dse.run.record import Trial
-from tilewright.dse.run.study_loop import Watcher, excess_of
+from tilewright.dse.run.study_loop import Watcher
+from tilewright.dse.run.trials.evaluated_trial import excess_of
 from tilewright.dse.study.design_space import Dimension
 from tilewright.dse.study.study import StudySpec
 

@@ -12,6 +12,7 @@ from flat_texts import OPEN
 from tilewright.arch.components.cost_table import load_cost_table
 from tilewright.arch.components.einsum_scope import Scope
 from tilewright.arch.errors import SpecError
+from tilewright.arch.flattening.flat import instances_accelforge
 from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.spec.load import load_arch
 from tilewright.arch.spec.printing import dump_arch
@@ -117,7 +118,7 @@ def test_public_designs_get_their_recorded_costs(
         assert found.area == pytest.approx(costs["area"], rel=1e-6)
         assert found.leak_power == pytest.approx(costs["leak_power"], rel=1e-6)
         if "total_area" in costs:
-            area = flat.area_by_component_accelforge[component]
+            area = found.area * instances_accelforge(found)
             assert area == pytest.approx(costs["total_area"], rel=1e-6)
         for action, figures in costs["actions"].items():
             assert found.action(action).energy == pytest.approx(figures["energy"], rel=1e-6)

@@ -1,0 +1,1 @@
+"""Trials of a study as they come out of an evaluation."""
