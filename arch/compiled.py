@@ -18,15 +18,14 @@ import gc
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager
 from functools import cache
-from hashlib import sha256
 from importlib import import_module
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
+
+from tilewright.arch.kept_code import CodeFile, ObjectCode
 
 _SCALARS: Final[dict[str, tuple[Any, str]]] = {
     "int64": (ctypes.c_int64, "i64"),
@@ -75,25 +74,13 @@ class Parameter(NamedTuple):
         )
 
 
-class ObjectCode(NamedTuple):
-    """An object file with one kernel and all that it calls.
-
-    `symbol`: the kernel's name in it; `body`: its bytes, empty if the machine code would need numba
-    at run time.
-    """
-
-    symbol: str
-    body: bytes
-
-
 class Kernel:
     """The compiled function `name` of the module `home`, for one signature in numba's notation.
 
     Example: `Kernel("package.kernels", "add", "void(float64[:, ::1], int64)")`. Arguments are
     numbers, C-contiguous arrays, tuples of numbers, or named tuples of both: `records` maps the
     name of such a class in the module to the types of its fields. The result is void or a number.
-    The machine code is valid for the contents of the module's file and of `sources`, files that the
-    module imports; a path that is not absolute begins in the module's folder.
+    `sources`: files beside the module's own on which the machine code depends (`CodeFile`).
     """
 
     is_long = False
@@ -114,7 +101,7 @@ class Kernel:
         self.result, _, self.arguments = signature[:-1].partition("(")
         fields = _NAME.sub(lambda match: self.records.get(match[0], match[0]), self.arguments)
         self.signature = f"{self.result}({fields})"
-        self.sources = tuple(sources)
+        self.file = CodeFile(home, name, self.signature, tuple(sources))
         self.parameters = [
             Parameter(kind, dims.count(",") + 1 if dims else 0)
             for kind, dims, times in _TYPE.findall(fields)
@@ -139,7 +126,7 @@ class Kernel:
         """
         if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":
             return None
-        code = _kept(self) or _compiled_once(self)
+        code = self.file.read() or _compiled_once(self)
         return _loaded(code) if code.body else None
 
     def python(self) -> Any:
@@ -234,33 +221,10 @@ def _compiled_once(kernel: Kernel) -> ObjectCode:
     from tilewright.arch.lean.background import in_background
 
     def compiled() -> ObjectCode:
-        with compiling(kernel):
-            return _kept(kernel) or _compiled(kernel)
+        with kernel.file.locked():
+            return kernel.file.read() or _compiled(kernel)
 
     return in_background(compiled)
-
-
-@contextmanager
-def compiling(kernel: Kernel, *, waits: bool = True) -> Iterator[bool]:
-    """Hold the lock of a kernel's compilation across processes; yield whether it is held.
-
-    `waits`: for another process that holds it. Where no lock file can be made it counts as held.
-    The lock of a process that ends is free.
-    """
-    path = _file(kernel).with_suffix(".lock")
-    with ExitStack() as held:
-        got = True
-        with suppress(OSError):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            lock = held.enter_context(path.open("w"))
-            with suppress(ImportError):  # no locks on this system
-                import fcntl
-
-                try:
-                    fcntl.flock(lock, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
-                except BlockingIOError:
-                    got = False
-        yield got
 
 
 def _compiled(kernel: Kernel) -> ObjectCode:
@@ -286,8 +250,13 @@ def _compiled(kernel: Kernel) -> ObjectCode:
     expected = [word for parameter in kernel.parameters for word in parameter.words()[1]]
     alone = [str(word) for word in native.args[2:]] == expected and not _HELPERS.search(body)
     code = ObjectCode(overload.fndesc.llvm_func_name, body if alone else b"")
-    _keep(kernel, code)
+    kernel.file.write(code)
     return code
+
+
+def is_kept(kernel: Kernel) -> bool:
+    """Return whether a kernel's code is on disk."""
+    return kernel.file.read() is not None
 
 
 @contextmanager
@@ -319,95 +288,6 @@ def _numba_types(kernel: Kernel) -> tuple[Any, ...]:
             read = (cast(Any, types).BaseTuple.from_types(read, getattr(home, name)),)
         argument_types.extend(read)
     return tuple(argument_types)
-
-
-def is_kept(kernel: Kernel) -> bool:
-    """Return whether a kernel's code is on disk."""
-    return _kept(kernel) is not None
-
-
-def keeps(kernel: Kernel) -> bool:
-    """Return whether a kernel's code can be written to disk."""
-    folder = _file(kernel).parent
-    while not folder.exists():
-        folder = folder.parent
-    return folder.is_dir() and os.access(folder, os.W_OK)
-
-
-def _kept(kernel: Kernel) -> ObjectCode | None:
-    """Return the stored code if its digest and checksum hold; else None."""
-    try:
-        header, _, body = _file(kernel).read_bytes().partition(b"\n")
-        digest, checksum, symbol = header.decode().split(" ")
-    except (OSError, ValueError):
-        return None
-    if digest != _digest(kernel) or checksum != sha256(body).hexdigest():
-        return None
-    return ObjectCode(symbol, body)
-
-
-def _keep(kernel: Kernel, code: ObjectCode) -> None:
-    """Write the code to disk by a rename, so that no reader sees a part of it.
-
-    A refused write is ignored.
-    """
-    header = f"{_digest(kernel)} {sha256(code.body).hexdigest()} {code.symbol}\n"
-    path = _file(kernel)
-    draft = path.with_suffix(f".{os.getpid()}")
-    with suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_bytes(header.encode() + code.body)
-        draft.replace(path)
-
-
-def _file(kernel: Kernel) -> Path:
-    """Return the file of a kernel's code: in numba's cache folder, one per kind of processor."""
-    home = _home(kernel.home)
-    processor = sha256(_host().encode()).hexdigest()[:12]
-    name = f"{home.stem}.{kernel.name}-{processor}.code"
-    cache_dir = os.environ.get("NUMBA_CACHE_DIR")
-    if cache_dir:
-        return Path(cache_dir) / kernel.home / name
-    beside = home.parent / "__pycache__"
-    if os.access(beside if beside.exists() else home.parent, os.W_OK):
-        return beside / name
-    return Path.home() / ".cache" / "tilewright" / name
-
-
-@cache
-def _home(module: str) -> Path:
-    spec = find_spec(module)
-    assert spec is not None
-    assert spec.origin is not None
-    return Path(spec.origin)
-
-
-def _digest(kernel: Kernel) -> str:
-    """Return a digest of host, compiler, signature and the sources of the kernel."""
-    home = _home(kernel.home)
-    digest = sha256(f"{_host()} {kernel.home} {kernel.name} {kernel.signature}".encode())
-    for path in [home, *(home.parent / source for source in kernel.sources)]:
-        digest.update(_bytes(path))
-    return digest.hexdigest()
-
-
-@cache
-def _bytes(path: Path) -> bytes:
-    return path.read_bytes()
-
-
-@cache
-def _host() -> str:
-    """Describe the processor, its features, and the versions of llvmlite and numba."""
-    import llvmlite
-    from llvmlite import binding
-
-    numba = _home("numba").with_name("_version.py").stat()  # without importing numba
-    features = binding.get_host_cpu_features().flatten()
-    return (
-        f"{binding.get_default_triple()} {binding.get_host_cpu_name()} {features}"
-        f" {llvmlite.__version__} {numba.st_size} {numba.st_mtime_ns}"
-    )
 
 
 @cache

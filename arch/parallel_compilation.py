@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from tilewright.arch.compiled import Kernel, compiling, is_kept, keeps
+from tilewright.arch.compiled import Kernel, is_kept
 
 MOST_PROCESSES: Final = 4
 _CHILD: Final = "from tilewright.arch import parallel_compilation as p; p.compile_as_told()"
@@ -34,7 +34,7 @@ def compile_missing(kernels: Sequence[Kernel]) -> None:
         return
     missing = [kernel for kernel in kernels if not is_kept(kernel)]
     processes = min(MOST_PROCESSES, len(missing), processors())
-    if processes < 2 or not all(keeps(kernel) for kernel in missing):
+    if processes < 2 or not all(kernel.file.is_writable() for kernel in missing):
         return
     with TemporaryDirectory(prefix="tilewright-") as folder:
         starts = [number * len(missing) // processes for number in range(processes - 1)]
@@ -62,7 +62,7 @@ def _compile_untaken(kernels: Sequence[Kernel], folder: Path) -> None:
             (folder / f"{kernel.home}.{kernel.name}").touch(exist_ok=False)
         except FileExistsError:
             continue
-        with compiling(kernel, waits=False) as free:
+        with kernel.file.locked(waits=False) as free:
             pass
         if free:
             kernel.address()
@@ -80,7 +80,7 @@ def _children(kernels: Sequence[Kernel], folder: Path, starts: Sequence[int]) ->
     """
     search_path = os.pathsep.join(path or str(Path.cwd()) for path in sys.path)
     environment = {**os.environ, "PYTHONPATH": search_path}
-    fields = [(k.home, k.name, k.signature_text, k.sources, k.records) for k in kernels]
+    fields = [(k.home, k.name, k.signature_text, k.file.sources, k.records) for k in kernels]
     children: list[subprocess.Popen[str]] = []
     try:
         for start in starts:

@@ -68,13 +68,13 @@ def wait_until(condition, seconds=30.0):
 def test_03_no_place_for_machine_code(monkeypatch, tmp_path):
     """Where no folder can be written, compiled kernels are used without being kept on disk; no
     design fails for it."""
-    from tilewright.arch import compiled
+    from tilewright.arch.kept_code import CodeFile, ObjectCode
 
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file" / "below"))
-    kernel = compiled.Kernel("tilewright.mapper.searches.exact.kernels", "none", "void(int64)")
-    assert compiled._kept(kernel) is None
-    compiled._keep(kernel, compiled.ObjectCode("none", b""))
+    file = CodeFile("tilewright.mapper.searches.exact.kernels", "none", "void(int64)", ())
+    assert file.read() is None
+    file.write(ObjectCode("none", b""))
 
 
 def test_03_no_place_for_kernels_of_the_engine(monkeypatch):
