@@ -54,7 +54,7 @@ VALUES: Final[tuple[type[Any], ...]] = (
     EdgeInput,
     EdgeOutput,
 )
-INTERNAL: Final = ("add", "add_closed", "body")
+INTERNAL: Final = ("add", "body")
 """Methods of `TaskBuilder` that its others use."""
 
 

@@ -25,11 +25,13 @@ last turn comes after R's first. The mapping does not compute A.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from tilewright.mapper.verification.einsum_schedule import (
     EinsumSchedule,
@@ -40,7 +42,7 @@ from tilewright.mapper.verification.einsum_schedule import (
 )
 from tilewright.mapper.verification.tile_intervals import Positions, Tiles, cut_by, whole_range
 from tilewright.mapper.verification.violation import Violation
-from tilewright.mapper.workload.einsum import Affine, Einsum, TensorAccess
+from tilewright.mapper.workload.einsum import Affine, TensorAccess
 from tilewright.mapper.workload.workload import Workload
 
 
@@ -49,6 +51,17 @@ class _Intervals(NamedTuple):
 
     lowest: Positions
     highest: Positions
+
+    @property
+    def empty(self) -> npt.NDArray[np.bool_]:
+        """Whether each interval is empty."""
+        return self.lowest > self.highest
+
+    def first_and_last(self, tiles: Tiles) -> tuple[Positions, Positions]:
+        """Return the first and the last tile with a position in each; 1 and 0 of an empty one."""
+        first = tiles.tile_at(np.maximum(self.lowest, 0))
+        last = tiles.tile_at(np.maximum(self.highest, 0))
+        return np.where(self.empty, 1, first), np.where(self.empty, 0, last)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,17 +103,11 @@ def completeness_violations(
             unwritten.pop(written.tensor, None)
             writers[written.tensor] = schedule
             yield from _partial_sum_violations(schedule, written, einsum.bounds)
-    for einsum, written in _results(einsums):
-        yield from _lost_result_violations(writers, written, einsum.bounds)
-
-
-def _results(einsums: Sequence[Einsum]) -> Iterator[tuple[Einsum, TensorAccess]]:
-    """Yield (Einsum, output) for the outputs that no Einsum reads."""
     tensors_read = {access.tensor for einsum in einsums for access in einsum.inputs}
     for einsum in einsums:
         for written in einsum.outputs:
             if written.tensor not in tensors_read:
-                yield einsum, written
+                yield from _lost_result_violations(writers, written, einsum.bounds)
 
 
 def _never_written(reader: EinsumSchedule, tensor: str, writer: str) -> Violation:
@@ -126,21 +133,11 @@ def _exchange_violations(
         )
         return
     writing, reading = workload.einsum(writer.einsum), workload.einsum(reader.einsum)
-    exchange = _Handover(
-        tensor,
-        writer,
-        reader,
-        next(access for access in writing.outputs if access.tensor == tensor),
-        read,
-        source,
-        writing.bounds,
-        reading.bounds,
-    )
-    for depth in range(exchange.loops_shared):
-        violation = _violation_at(exchange, depth)
-        if violation is not None:
-            yield violation
-            return
+    written = next(access for access in writing.outputs if access.tensor == tensor)
+    bounds = writing.bounds, reading.bounds
+    exchange = _Handover(tensor, writer, reader, written, read, source, *bounds)
+    violations = (_violation_at(exchange, depth) for depth in range(exchange.loops_shared))
+    yield from islice(filter(None, violations), 1)  # the first one
 
 
 def _violation_at(exchange: _Handover, depth: int) -> Violation | None:
@@ -213,11 +210,8 @@ class _SameLoops:
         tiles = self.reader_tiles
         lowest = np.maximum(positions.lowest, self.above.starts[tiles.outer])
         highest = np.minimum(positions.highest, self.above.ends[tiles.outer] - 1)
-        highest = np.minimum(highest, self.writer_bound - 1)
-        first = tiles.tile_at(np.maximum(lowest, 0))
-        last = tiles.tile_at(np.maximum(highest, 0))
-        empty = lowest > highest
-        return np.where(empty, 1, first), np.where(empty, 0, last)
+        inside = _Intervals(lowest, np.minimum(highest, self.writer_bound - 1))
+        return inside.first_and_last(tiles)
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,19 +235,14 @@ class _OtherLoops:
         """Return the first and the last turn with a position in each interval.
 
         1 and 0 for an empty interval. All turns, from 0 on, if the loop starts anew in several
-        outer
-        tiles.
+        outer tiles.
         """
         tiles = self.writer_tiles
         lowest = np.maximum(positions.lowest, 0)
-        highest = np.minimum(positions.highest, self.writer_bound - 1)
-        empty = lowest > highest
+        inside = _Intervals(lowest, np.minimum(positions.highest, self.writer_bound - 1))
         if tiles.outer[-1] == 0:
-            first, last = tiles.tile_at(lowest), tiles.tile_at(np.maximum(highest, 0))
-        else:
-            first = np.zeros_like(lowest)
-            last = np.full_like(lowest, np.max(tiles.turns))
-        return np.where(empty, 1, first), np.where(empty, 0, last)
+            return inside.first_and_last(tiles)
+        return np.where(inside.empty, 1, 0), np.where(inside.empty, 0, np.max(tiles.turns))
 
 
 def _positions_of_writer(
@@ -329,16 +318,16 @@ def _partial_sum_violations(
     holder = schedule.outermost_holder(written.tensor)
     if holder is None:
         return
-    for loop in turning_above(holder, schedule, bounds):
-        if not _is_indexed(written, loop.variable):
-            yield Violation(
-                "sums joined" if loop.is_spatial else "held until read",
-                f"{written.tensor} is held below a loop over {loop.variable}, so that no tile has "
-                f"the whole sums of Einsum {schedule.einsum}",
-                f"hold {written.tensor} above the loop over {loop.variable}",
-                loop.node,
-            )
-            return
+    loops = turning_above(holder, schedule, bounds)
+    loop = next((loop for loop in loops if not _is_indexed(written, loop.variable)), None)
+    if loop is not None:
+        yield Violation(
+            "sums joined" if loop.is_spatial else "held until read",
+            f"{written.tensor} is held below a loop over {loop.variable}, so that no tile has "
+            f"the whole sums of Einsum {schedule.einsum}",
+            f"hold {written.tensor} above the loop over {loop.variable}",
+            loop.node,
+        )
 
 
 def _is_indexed(access: TensorAccess, variable: str) -> bool:
@@ -359,16 +348,16 @@ def _lost_result_violations(
             f"a Storage node for {written.tensor} above all loops",
         )
         return
-    for loop in turning_above(holder, schedule, bounds):
-        if not loop.is_spatial:
-            yield Violation(
-                "held until read",
-                f"{written.tensor}, a result of the workload, is held below a loop over "
-                f"{loop.variable}: when the loop ends, only its last tile is there",
-                f"hold {written.tensor} above the loop over {loop.variable}",
-                loop.node,
-            )
-            return
+    loops = turning_above(holder, schedule, bounds)
+    loop = next((loop for loop in loops if not loop.is_spatial), None)
+    if loop is not None:
+        yield Violation(
+            "held until read",
+            f"{written.tensor}, a result of the workload, is held below a loop over "
+            f"{loop.variable}: when the loop ends, only its last tile is there",
+            f"hold {written.tensor} above the loop over {loop.variable}",
+            loop.node,
+        )
 
 
 def _too_early(

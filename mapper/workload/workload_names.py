@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -32,6 +31,8 @@ _BUILT_IN = (
 _Kind = Literal["tensor_accesses", "rank_variables"]
 _MOST = 10**18  # more iterations or instances than anything will ever run
 _NOTHING: frozenset[str] = frozenset()
+_Sets = dict[str, frozenset[str]]
+"""Names in expressions, and the tensors or rank variables that each stands for."""
 _WORD = re.compile(r"[^\W\d]\w*")
 
 
@@ -41,8 +42,7 @@ class ResolvedNames:
 
     `renames`: general name to tensors. `persistent`: tensors that stay in memory for all
     instances. `integers`: tensors whose values are integers. `bits_per_value`: tensor to width in
-    bits. `scope`: all names that an architecture
-    file may use for this Einsum.
+    bits. `scope`: all names that an architecture file may use for this Einsum.
     """
 
     renames: Mapping[str, frozenset[str]]
@@ -61,8 +61,8 @@ def whole_number(
     another value, ExpressionError for a text that cannot be evaluated.
     """
     result = evaluate(value, names, where)
-    if isinstance(result, float) and math.isfinite(result):
-        result = int(result) if result == int(result) else result
+    if isinstance(result, float) and result.is_integer():
+        result = int(result)
     if isinstance(result, bool) or not isinstance(result, int):
         raise WorkloadError("this must be a whole number", where=where, value=value)
     if result < least:
@@ -70,13 +70,6 @@ def whole_number(
     if result > _MOST:
         raise WorkloadError(f"this must be at most {_MOST}", where=where, value=value)
     return result
-
-
-def _intermediates(drafts: list[EinsumDraft]) -> frozenset[str]:
-    """Return the tensors that one Einsum writes and another reads."""
-    written = {name for draft in drafts for name in draft.outputs}
-    read = {name for d in drafts for name in d.tensors if name not in d.outputs}
-    return frozenset(written & read)
 
 
 class Names:
@@ -103,12 +96,13 @@ class Names:
         }
         uses = [name for draft in drafts for name in draft.tensors]
         self._everything = dict.fromkeys(uses, _NOTHING)
-        self._intermediates = _intermediates(drafts)
+        written = {name for draft in drafts for name in draft.outputs}
+        read = {name for d in drafts for name in d.tensors if name not in d.outputs}
+        self._intermediates = frozenset(written & read)
         self._variables = {name: _NOTHING for draft in drafts for name in draft.variables}
-        self._rank_sets: dict[str, dict[str, frozenset[str]]] = {}
+        self._rank_sets: dict[str, _Sets] = {}
         self._shared = frozenset(name for name, number in Counter(uses).items() if number > 1)
-        self._widths: dict[str, tuple[Fraction, EinsumDraft]] = {}
-        self._persistent: dict[str, tuple[bool, EinsumDraft]] = {}
+        self._agreed: dict[str, tuple[Fraction, bool, EinsumDraft]] = {}
         where = document.where(("workload", "n_instances"))
         self._instances = whole_number(spec.n_instances, variables, where)
 
@@ -136,16 +130,14 @@ class Names:
         sets["Persistent"] = persistent
         widths = self._bits(draft, sets)
         self._agree(draft, persistent, widths)
-        integers = self._integers(draft, sets)
+        integers = self._selected("integers", draft, sets)
         scope = self._scope(draft, sets, widths)
         return ResolvedNames(renames, persistent, integers, widths, scope)
 
-    def _renamed_tensors(
-        self, draft: EinsumDraft, sets: dict[str, frozenset[str]]
-    ) -> dict[str, frozenset[str]]:
+    def _renamed_tensors(self, draft: EinsumDraft, sets: _Sets) -> _Sets:
         """Return the tensors of each rename; one may be an expression of others, in any order."""
         waiting = self._rename_specs(draft, "tensor_accesses")
-        renames: dict[str, frozenset[str]] = {}
+        renames: _Sets = {}
         while waiting:
             unknown = {rename.name for rename, _ in waiting} - self._all(sets).keys()
             ready = [
@@ -158,7 +150,7 @@ class Names:
             waiting = [item for item in waiting if item[0].name not in renames]
         return renames
 
-    def _basic(self, draft: EinsumDraft) -> dict[str, frozenset[str]]:
+    def _basic(self, draft: EinsumDraft) -> _Sets:
         tensor_names = frozenset(draft.tensors)
         sets = {name: frozenset({name}) for name in draft.tensors}
         for name, tensor in draft.repeated.items():
@@ -175,14 +167,14 @@ class Names:
         }
         return sets
 
-    def _all(self, sets: dict[str, frozenset[str]]) -> Mapping[str, frozenset[str]]:
+    def _all(self, sets: _Sets) -> Mapping[str, frozenset[str]]:
         """Return an Einsum's own sets, and an empty one for each tensor of the others.
 
         They share these: in a long chain there are thousands.
         """
         return Layer(sets, self._everything)
 
-    def _rename_variables(self, draft: EinsumDraft, sets: dict[str, frozenset[str]]) -> None:
+    def _rename_variables(self, draft: EinsumDraft, sets: _Sets) -> None:
         """Add the renames of rank variables to the Einsum's names, one after the other.
 
         WorkloadError if a name is already one of a tensor, a set or a rank variable.
@@ -215,9 +207,10 @@ class Names:
             chosen[rename.name] = (rename, (*path, kind))
         if kind == "rank_variables":
             return list(chosen.values())
-        by_name: dict[str, tuple[RenameSpec, DocPath]] = {}
-        for rename in draft.spec.renames:
-            by_name[rename.name] = (rename, (*draft.path, "renames", rename.name))
+        by_name: dict[str, tuple[RenameSpec, DocPath]] = {
+            rename.name: (rename, (*draft.path, "renames", rename.name))
+            for rename in draft.spec.renames
+        }
         # Renames written in the Einsum come first: the defaults are expressions of them.
         return [*by_name.values(), *(pair for name, pair in chosen.items() if name not in by_name)]
 
@@ -226,7 +219,7 @@ class Names:
         rename: RenameSpec,
         path: DocPath,
         draft: EinsumDraft,
-        sets: dict[str, frozenset[str]],
+        sets: _Sets,
         evaluate_set: Callable[..., frozenset[str]] = tensor_set,
     ) -> frozenset[str]:
         where = self._document.where(path) if len(path) > 1 else draft.where
@@ -253,26 +246,19 @@ class Names:
                 )
         return selected
 
-    def _persistent_tensors(
-        self, draft: EinsumDraft, sets: dict[str, frozenset[str]]
-    ) -> frozenset[str]:
-        persistent = {
-            access.tensor
-            for access, _, long in draft.accesses
-            if long is not None and long.persistent
-        }
-        if self._spec.persistent_tensors is not None:
-            where = self._document.where(("workload", "persistent_tensors"))
-            persistent |= tensor_set(self._spec.persistent_tensors, self._names(draft, sets), where)
-        return frozenset(persistent)
+    def _persistent_tensors(self, draft: EinsumDraft, sets: _Sets) -> frozenset[str]:
+        marked = {access.tensor for access, _, long in draft.accesses if long and long.persistent}
+        return self._selected("persistent_tensors", draft, sets) | marked
 
-    def _integers(self, draft: EinsumDraft, sets: dict[str, frozenset[str]]) -> frozenset[str]:
-        if self._spec.integers is None:
-            return frozenset()
-        where = self._document.where(("workload", "integers"))
-        return tensor_set(self._spec.integers, self._names(draft, sets), where)
+    def _selected(self, field: str, draft: EinsumDraft, sets: _Sets) -> frozenset[str]:
+        """Return the tensors of an Einsum that a set of the section `workload` selects."""
+        source = getattr(self._spec, field)
+        if source is None:
+            return _NOTHING
+        where = self._document.where(("workload", field))
+        return tensor_set(source, self._names(draft, sets), where)
 
-    def _bits(self, draft: EinsumDraft, sets: dict[str, frozenset[str]]) -> dict[str, Fraction]:
+    def _bits(self, draft: EinsumDraft, sets: _Sets) -> dict[str, Fraction]:
         """Return the width of each tensor in bits: written in its access, else in a set with it.
 
         WorkloadError if two sets hold a tensor, or it has no width.
@@ -298,14 +284,22 @@ class Names:
         for access, _, long in draft.accesses:
             if long is not None and long.bits_per_value is not None:
                 widths[access.tensor] = _width(long.bits_per_value, names, draft.where)
-        _check_all_have_width(draft, widths)
+        for tensor in draft.tensors:
+            if tensor not in widths:
+                raise WorkloadError(
+                    f"Einsum {draft.name}: tensor {tensor} has no bits_per_value",
+                    where=draft.where,
+                    instead="workload: {bits_per_value: {All: 8}}",
+                )
         return widths
 
     def _agree(
         self, draft: EinsumDraft, persistent: frozenset[str], widths: Mapping[str, Fraction]
     ) -> None:
+        """Refuse an Einsum that says something else of a tensor than the first one with it."""
         for tensor in draft.tensors:
-            width, first = self._widths.setdefault(tensor, (widths[tensor], draft))
+            given = (widths[tensor], tensor in persistent, draft)
+            width, lasting, first = self._agreed.setdefault(tensor, given)
             if width != widths[tensor]:
                 raise WorkloadError(
                     f"tensor {tensor} has {width} bits per value in Einsum {first.name}, but "
@@ -313,7 +307,6 @@ class Names:
                     where=draft.where,
                     instead=f"make it agree with {first.where}",
                 )
-            lasting, first = self._persistent.setdefault(tensor, (tensor in persistent, draft))
             if lasting != (tensor in persistent):
                 persistent_draft, other_draft = (first, draft) if lasting else (draft, first)
                 raise WorkloadError(
@@ -323,12 +316,10 @@ class Names:
                     instead=f"make it agree with {first.where}",
                 )
 
-    def _names(self, draft: EinsumDraft, sets: dict[str, frozenset[str]]) -> Mapping[str, object]:
+    def _names(self, draft: EinsumDraft, sets: _Sets) -> Mapping[str, object]:
         return Layer(EinsumNames(self._scope(draft, sets, {})).all, self._given)
 
-    def _scope(
-        self, draft: EinsumDraft, sets: dict[str, frozenset[str]], widths: Mapping[str, Fraction]
-    ) -> Scope:
+    def _scope(self, draft: EinsumDraft, sets: _Sets, widths: Mapping[str, Fraction]) -> Scope:
         variables = draft.variables
         return Scope(
             einsum=draft.name,
@@ -372,16 +363,6 @@ def _check_names_of_tensors(
         value=doubtful[0],
         instead=f"renames: {{{written}}} in this Einsum, or other names for the tensors",
     )
-
-
-def _check_all_have_width(draft: EinsumDraft, widths: Mapping[str, Fraction]) -> None:
-    for tensor in draft.tensors:
-        if tensor not in widths:
-            raise WorkloadError(
-                f"Einsum {draft.name}: tensor {tensor} has no bits_per_value",
-                where=draft.where,
-                instead="workload: {bits_per_value: {All: 8}}",
-            )
 
 
 def _check_format(value: object, names: Mapping[str, object], where: Where) -> None:

@@ -9,33 +9,13 @@ from typing import Any, TypedDict, Unpack
 import numpy as np
 
 from tilewright.simulator.check.field_types import new_record
-from tilewright.simulator.instructions.control_flow import (
-    Add,
-    If,
-    Loop,
-    Point,
-    Set,
-)
+from tilewright.simulator.instructions.control_flow import Add, If, Loop, Point, Set
 from tilewright.simulator.instructions.element_map import Map
 from tilewright.simulator.instructions.fifo_length import SetLength
-from tilewright.simulator.instructions.queue_changes import (
-    BindQueue,
-    BlockMicrothread,
-    Flush,
-)
-from tilewright.simulator.instructions.router_changes import (
-    EndTeardown,
-    Reconfigure,
-)
-from tilewright.simulator.instructions.scalar_operation import (
-    ScalarOperation,
-    Value,
-)
-from tilewright.simulator.instructions.task_states import (
-    Activate,
-    Block,
-    Unblock,
-)
+from tilewright.simulator.instructions.queue_changes import BindQueue, BlockMicrothread, Flush
+from tilewright.simulator.instructions.router_changes import EndTeardown, Reconfigure
+from tilewright.simulator.instructions.scalar_operation import ScalarOperation, Value
+from tilewright.simulator.instructions.task_states import Activate, Block, Unblock
 from tilewright.simulator.isa.dsd import CounterValue, Element, Immediate, Operand, Ref, Register
 from tilewright.simulator.isa.index_expression import Index, as_index, variable
 from tilewright.simulator.isa.machine_errors import ProgramError
@@ -154,7 +134,7 @@ class TaskBuilder:
         return tuple(self._bodies[0])
 
     def add(self, instruction: Instruction) -> None:
-        """Append an instruction that was made elsewhere to the body that is open."""
+        """Append an instruction, a loop with its whole body for example, to the open body."""
         self._bodies[-1].append(instruction)
 
     def op(
@@ -244,7 +224,7 @@ class TaskBuilder:
         body = tuple(self._bodies.pop())
         given = tuple((name, as_operand(operand)) for name, operand in inputs)
         result = None if output is None else (output[0], as_operand(output[1]))
-        self.add_closed(Map(given, result, body, label))
+        self.add(Map(given, result, body, label))
 
     def set_read_length(self, fifo: str, length: Index | int) -> None:
         """Append an instruction that sets how many values an operation takes from a FIFO.
@@ -343,15 +323,11 @@ class TaskBuilder:
         """
         self._bodies.append([])
         yield variable(name)
-        self.add_closed(Loop(name, count, tuple(self._bodies.pop())))
+        self.add(Loop(name, count, tuple(self._bodies.pop())))
 
     def extend(self, body: Iterable[Instruction]) -> None:
         """Append instructions that were made elsewhere to the body that is open."""
         self._bodies[-1].extend(body)
-
-    def add_closed(self, instruction: Instruction) -> None:
-        """Append a loop, branch or map, whose body is complete, to the body around it."""
-        self._bodies[-1].append(instruction)
 
     @contextmanager
     def when_below(self, name: str, limit: int) -> Iterator[None]:
@@ -361,7 +337,7 @@ class TaskBuilder:
         """
         self._bodies.append([])
         yield
-        self.add_closed(If(name, limit, tuple(self._bodies.pop())))
+        self.add(If(name, limit, tuple(self._bodies.pop())))
 
     @contextmanager
     def otherwise(self) -> Iterator[None]:
