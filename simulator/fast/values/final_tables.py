@@ -26,7 +26,8 @@ from tilewright.simulator.fast.units.graph import (
     UnitGraph,
 )
 from tilewright.simulator.fast.values.value_state import S_BASE, ValueState
-from tilewright.simulator.fast.walk.memory_work import LoopRuns, free_cycles
+from tilewright.simulator.fast.walk.memory_loops import LoopRuns
+from tilewright.simulator.fast.walk.memory_work import free_cycles
 from tilewright.simulator.fast.walk.script import (
     ADVANCE,
     BEGIN,

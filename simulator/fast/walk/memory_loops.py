@@ -1,17 +1,101 @@
-"""Loops of a code that hold only loops and work on memory: where they end, what they set."""
+"""Loops of a code on memory alone, inner ones included: where they end, what they set, their runs.
+
+A loop over memory is one number of cycles in a script, and one table of runs in a timeline.
+"""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.fast.walk.memory_work import (
     MapWork,
+    busy_cycles,
+    free_cycles,
     has_operations,
     map_work,
     scalar_work,
 )
 from tilewright.simulator.fast.walk.plain_code import CodeWords
+
+Ints = npt.NDArray[np.int64]
+
+
+class LoopRuns(NamedTuple):
+    """Hold all runs of operations in a loop on memory, inner loops included; arrays: (runs,).
+
+    `start`, `end`: cycles of each run, from the start of the loop. `stalled`: cycles that each run
+    lost to bank conflicts. `row`: address of each run's operation. `cycles`: those of the whole
+    loop. `after`: address of the instruction behind the loop.
+    """
+
+    start: Ints
+    end: Ints
+    stalled: Ints
+    row: Ints
+    cycles: int
+    after: int
+
+
+class _TurnPart(NamedTuple):
+    """One instruction, map or inner loop of a turn.
+
+    `runs`: (start, end, stalled, row) of each run in it, from its own start; `cycles`, `after`: as
+    in `LoopRuns`.
+    """
+
+    runs: Ints
+    cycles: int
+    after: int
+
+
+_NO_RUNS = np.zeros((0, 4), dtype=np.int64)
+
+
+def loop_runs(code: CodeWords, pc: int) -> LoopRuns:
+    """Return all runs of the operations in a loop, with the loop's cycles and its end.
+
+    pc: address of the loop's first instruction. The loop must hold nothing but operations on
+    memory, scalar instructions, maps and loops of these. Times count from the start of the loop,
+    its own control instructions included.
+    """
+    parts, now, pc = [_NO_RUNS], 0, pc + at.I_WIDTH
+    while code[pc] != at.I_END_LOOP:
+        part = _part_at(code, pc)
+        parts.append(part.runs + np.array([now, now, 0, 0]))
+        now, pc = now + part.cycles, part.after
+    count, header = max(1, code[pc + 2]), code.header
+    start, end, stalled, row = np.concatenate(parts).T
+    turn = now + header[at.K_LOOP]
+    begins = header[at.K_COUNTER] + turn * np.arange(count, dtype=np.int64)[:, None]
+    return LoopRuns(
+        (begins + start).ravel(),
+        (begins + end).ravel(),
+        np.tile(stalled, count),
+        np.tile(row, count),
+        header[at.K_COUNTER] + (count - 1) * turn + now + header[at.K_NOT_TAKEN],
+        pc + at.I_WIDTH,
+    )
+
+
+def _part_at(code: CodeWords, pc: int) -> _TurnPart:
+    """Return what stands at an address inside a loop."""
+    if code[pc] == at.I_LOOP:
+        inner = loop_runs(code, pc)
+        return _TurnPart(np.stack(inner[:4], axis=1), inner.cycles, inner.after)
+    if code[pc] == at.I_MAP_START:
+        work = map_work(code, pc)
+        return _TurnPart(np.array([[0, work.recorded, 0, work.rows[0]]]), work.cycles, work.after)
+    after, op = pc + at.I_WIDTH, code[pc + 1]
+    if code[pc] == at.I_COMPUTE:
+        return _TurnPart(_NO_RUNS, scalar_work(code, op).cycles, after)
+    load, cycles = code[op + at.O_LOAD], busy_cycles(code, op)
+    stalled = cycles - free_cycles(code.row(op, at.O_WIDTH))
+    end = load + cycles + code.header[at.K_MEMORY_COMPLETION]
+    return _TurnPart(np.array([[load, end, stalled, op]]), load + cycles, after)
 
 
 class MemoryLoops:

@@ -10,16 +10,14 @@ from abc import ABC, abstractmethod
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.table_blocks import CodeLayout
 from tilewright.simulator.fast.walk.memory_in_use import MemoryInUse
-from tilewright.simulator.fast.walk.memory_loops import MemoryLoops
+from tilewright.simulator.fast.walk.memory_loops import LoopRuns, MemoryLoops, loop_runs
 from tilewright.simulator.fast.walk.memory_work import (
-    LoopRuns,
     MapWork,
     OperationMap,
     Span,
     TouchedWords,
     busy_cycles,
     has_operations,
-    loop_runs,
     operation_map,
     scalar_work,
 )

@@ -1,7 +1,6 @@
-"""Work on memory alone: the cycles of operations, maps and loops, and the words that they touch.
+"""Work on memory alone: the cycles of operations and maps, and the words that they touch.
 
-Such work has a fixed duration. A loop over memory is one number of cycles in a script, and one
-table of runs (`LoopRuns`) in a timeline.
+Such work has a fixed duration.
 """
 
 from __future__ import annotations
@@ -11,15 +10,11 @@ from itertools import chain
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.code.bank_costs import BankRead, groups_in, meetings
 from tilewright.simulator.fast.no_certificate import NotCovered
 from tilewright.simulator.fast.walk.plain_code import CodeWords
 
-Ints = npt.NDArray[np.int64]
 NONE: Final[Mapping[int, int]] = MappingProxyType({})
 Span = tuple[int, int]
 """The first and the last of consecutive words."""
@@ -35,26 +30,6 @@ class TouchedWords(NamedTuple):
 
     touched: list[Span]
     written: list[Span]
-
-
-class LoopRuns(NamedTuple):
-    """Hold all runs of operations in a loop on memory, inner loops included; arrays: (runs,).
-
-    `start`, `end`: cycles of each run, from the start of the loop. `stalled`: cycles that each run
-    lost to bank conflicts. `row`: address of each run's operation. `cycles`: those of the whole
-    loop. `after`: address of the instruction behind the loop.
-    """
-
-    start: Ints
-    """Cycles from the start of the loop."""
-    end: Ints
-    stalled: Ints
-    row: Ints
-    """Addresses of the operations."""
-    cycles: int
-    """Cycles of the whole loop."""
-    after: int
-    """The address behind the loop."""
 
 
 def busy_cycles(code: CodeWords, op: int, variables: Mapping[int, int] = NONE) -> int:
@@ -145,49 +120,6 @@ def check_fabric(code: CodeWords, row: Sequence[int]) -> None:
         raise NotCovered("an operation takes from one queue twice")
 
 
-def loop_runs(code: CodeWords, pc: int) -> LoopRuns:
-    """Return all runs of the operations in a loop, with the loop's cycles and its end.
-
-    pc: address of the loop's first instruction. The loop must hold nothing but operations on
-    memory, scalar instructions, maps and loops of these. Times count from the start of the loop,
-    its own control instructions included.
-    """
-    parts: list[Ints] = []
-    now, pc = 0, pc + at.I_WIDTH
-    while code[pc] != at.I_END_LOOP:
-        if code[pc] == at.I_LOOP:
-            inner = loop_runs(code, pc)
-            moved = (inner.start + now, inner.end + now, inner.stalled, inner.row)
-            parts.append(np.stack(moved, axis=1))
-            now, pc = now + inner.cycles, inner.after
-        elif code[pc] == at.I_MAP_START:
-            work = map_work(code, pc)
-            parts.append(np.array([[now, now + work.recorded, 0, work.rows[0]]]))
-            now, pc = now + work.cycles, work.after
-        elif code[pc] == at.I_COMPUTE:
-            now, pc = now + scalar_work(code, code[pc + 1]).cycles, pc + at.I_WIDTH
-        else:
-            op = code[pc + 1]
-            now += code[op + at.O_LOAD]
-            cycles = busy_cycles(code, op)
-            end = now + cycles + code.header[at.K_MEMORY_COMPLETION]
-            stalled = cycles - free_cycles(code.row(op, at.O_WIDTH))
-            parts.append(np.array([[now, end, stalled, op]]))
-            now, pc = now + cycles, pc + at.I_WIDTH
-    count, header = max(1, code[pc + 2]), code.header
-    start, end_, stalled_, row = np.concatenate([np.zeros((0, 4), dtype=np.int64), *parts]).T
-    turn = now + header[at.K_LOOP]
-    begins = header[at.K_COUNTER] + turn * np.arange(count, dtype=np.int64)[:, None]
-    return LoopRuns(
-        (begins + start).ravel(),
-        (begins + end_).ravel(),
-        np.tile(stalled_, count),
-        np.tile(row, count),
-        header[at.K_COUNTER] + (count - 1) * turn + now + header[at.K_NOT_TAKEN],
-        pc + at.I_WIDTH,
-    )
-
-
 class OperandReach(NamedTuple):
     """Hold the memory words that an operand touches, as they depend on counters.
 
@@ -198,7 +130,6 @@ class OperandReach(NamedTuple):
     low: int
     high: int
     terms: list[tuple[int, int]]
-    """(counter, words by which each of its steps moves the operand)."""
     written: bool
 
     def span(self, variables: Mapping[int, int], ranges: Mapping[int, Span]) -> Span:

@@ -18,7 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.simulator.compile import columns as at
-from tilewright.simulator.fast.walk.memory_work import LoopRuns, Span
+from tilewright.simulator.fast.walk.memory_loops import LoopRuns
+from tilewright.simulator.fast.walk.memory_work import Span
 
 Ints = npt.NDArray[np.int64]
 ADVANCE, WAIT, FABRIC, WORK, BEGIN, END, NEST, PAUSE, MAP, STALL = range(10)

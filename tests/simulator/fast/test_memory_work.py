@@ -4,11 +4,11 @@ import pytest
 
 from tilewright.simulator.build.program_builder import ProgramBuilder
 from tilewright.simulator.compile import columns as at
+from tilewright.simulator.fast.walk.memory_loops import loop_runs
 from tilewright.simulator.fast.walk.memory_work import (
     OperandReach,
     busy_cycles,
     have_common_word,
-    loop_runs,
     map_work,
     reaches_of,
 )
