@@ -12,8 +12,9 @@ from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.columns import Memory, Table, Word
 from tilewright.simulator.engine.jit import FeatureArguments, inner_kernel
 from tilewright.simulator.engine.operation_steps import fail, look_at_operands, record
+from tilewright.simulator.engine.rare.special_extent import length_of
 from tilewright.simulator.engine.rare.special_operations import save_positions
-from tilewright.simulator.engine.rare.special_start import length_of, load_operand_rows
+from tilewright.simulator.engine.rare.special_start import load_operand_rows
 from tilewright.simulator.engine.rare.special_values import put_special, take_special
 from tilewright.simulator.engine.rare.special_waits import queue_waits
 from tilewright.simulator.engine.values.places import OperandPlace, ThreadPlace

@@ -17,7 +17,7 @@ from tilewright.simulator.engine.jit import (
     part_kernel,
 )
 from tilewright.simulator.engine.operation_steps import fail, start_of
-from tilewright.simulator.engine.rare.special_start import length_of
+from tilewright.simulator.engine.rare.special_extent import length_of
 from tilewright.simulator.engine.values.places import OperandPlace
 
 SCALAR: Final = 3

@@ -18,7 +18,8 @@ from tilewright.simulator.engine.operation_steps import (
     look_at_operands,
     memory_cycles,
 )
-from tilewright.simulator.engine.rare.special_start import check_halves, load_special
+from tilewright.simulator.engine.rare.special_extent import check_halves
+from tilewright.simulator.engine.rare.special_start import load_special
 from tilewright.simulator.engine.rare.special_values import (
     add_carry,
     clear_source,
