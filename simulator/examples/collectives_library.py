@@ -15,14 +15,13 @@ arithmetic, tests and calls of functions is not known, and is left out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
 from tilewright.simulator.build.code_builder import CodeBuilder
 from tilewright.simulator.build.task_builder import TaskBuilder
 from tilewright.simulator.examples.collectives_routes import (
-    LinePorts,
     LineRoute,
     broadcast_route,
     gather_route,
@@ -30,16 +29,17 @@ from tilewright.simulator.examples.collectives_routes import (
     reduce_routes,
     scatter_route,
 )
-from tilewright.simulator.isa.dsd import Element, Register
+from tilewright.simulator.examples.collectives_steps import (
+    REGISTERS,
+    STATE_WORDS,
+    Action,
+    LibraryLine,
+    LibrarySteps,
+)
+from tilewright.simulator.isa.dsd import Element
 from tilewright.simulator.isa.machine_errors import ProgramError
-from tilewright.simulator.isa.wavelets import control_wavelet
 
-STATE_WORDS: Final = 10
-"""Words of state that a call assigns: network (root, count, type) and machine, then its start."""
-REGISTERS: Final = 8
-"""Registers of the router that every call writes: filter, switch positions, pop mode."""
 KINDS: Final = ("broadcast", "scatter", "gather", "reduce")
-Action = Callable[[TaskBuilder], None]
 
 
 class Call(NamedTuple):
@@ -57,37 +57,6 @@ class Call(NamedTuple):
     callback: str
 
 
-class LibraryLine(NamedTuple):
-    """Where an element stands on its row or column, and what the library uses there.
-
-    name: "x" along a row, "y" along a column; place: from 0 on; size: elements of the line.
-    """
-
-    name: str
-    place: int
-    size: int
-
-    @property
-    def ports(self) -> LinePorts:
-        """Ports towards smaller and towards greater places."""
-        return LinePorts("W", "E") if self.name == "x" else LinePorts("N", "S")
-
-    @property
-    def colors(self) -> tuple[str, str]:
-        """Names of the two colors that the library uses on this line."""
-        return f"{self.name}0", f"{self.name}1"
-
-    @property
-    def number(self) -> int:
-        """1 along a row, 2 along a column: also that of its registers."""
-        return 1 if self.name == "x" else 2
-
-    @property
-    def queues(self) -> tuple[int, int]:
-        """Numbers of the two colors' queues; a color's input and output queue have the same."""
-        return self.number + 1, self.number + 3
-
-
 class Library:
     """The library's instance of one element on one line, for the calls that it makes in turn."""
 
@@ -100,17 +69,7 @@ class Library:
             if call.kind not in KINDS or not 0 <= call.root < line.size or call.words < 1:
                 raise ProgramError("no call of the collectives library", value=tuple(call))
         self.code, self.line, self.calls = code, line, tuple(calls)
-        self.streams: set[str] = set()
-        name = line.name
-        code.buffer(f"{name}_state", "u16", STATE_WORDS)
-        code.buffer(f"{name}_router", "u16", REGISTERS)
-        code.buffer(f"{name}_torn_colors", "u16", 1)
-        code.buffer(f"{name}_ctrl", "u32", 1)
-        code.mem1d(f"{name}_ctrl_mem", f"{name}_ctrl", 1)
-        for color, queue in zip(line.colors, line.queues, strict=True):
-            code.input_queue(queue, color)
-            code.output_queue(queue, color)
-            code.fabout(f"{color}_ctrl_out", queue, 1, control=True)
+        self._steps = LibrarySteps(code, line)
         self.phases = [self._phases(number) for number in range(len(calls))]
         self._declare_machine()
         self._declare_teardown()
@@ -124,19 +83,11 @@ class Library:
         """
         task.block(f"{self.line.name}_lock")
         for word in range(STATE_WORDS):
-            task.compute(self._state(word), "mov", 0, dtype="u16")
-        self._access_router(task, REGISTERS)
+            task.compute(self._steps.state(word), "mov", 0, dtype="u16")
+        self._steps.access_router(task, REGISTERS)
         counter = f"{self.line.name}_calls"
         choose(task, counter, [partial(self._configure, number) for number in numbers], numbers)
         task.activate(f"{self.line.name}_fsm")
-
-    def _state(self, word: int) -> Element:
-        return self.code.element(f"{self.line.name}_state", word)
-
-    def _access_router(self, task: TaskBuilder, count: int) -> None:
-        for number in range(count):
-            register = self.code.element(f"{self.line.name}_router", number)
-            task.compute(register, "or", register, 0, dtype="u16")
 
     def _configure(self, number: int, task: TaskBuilder) -> None:
         """Append the routes of a call: read and write their register, leave the teardown."""
@@ -144,15 +95,15 @@ class Library:
         if call.kind == "reduce":
             changes = reduce_routes(line.place, line.size, call.root, line.ports)
         elif call.kind == "gather":
-            self._access_router(task, 4)  # positions again, one of them, the pop mode
+            self._steps.access_router(task, 4)  # positions again, one of them, the pop mode
             changes = {0: gather_route(line.place, line.size, call.root, line.ports)}
         elif call.kind == "scatter":
-            self._access_router(task, 3)  # the counter of the filter, its limits
+            self._steps.access_router(task, 3)  # the counter of the filter, its limits
             changes = {0: scatter_route(line.place, line.size, call.root, call.words, line.ports)}
         else:
             changes = {0: broadcast_route(line.place, line.size, call.root, line.ports)}
         for color, route in changes.items():
-            self._access_router(task, 1)
+            self._steps.access_router(task, 1)
             _reconfigure(task, line.colors[color], route)
 
     def _phases(self, number: int) -> list[Action]:
@@ -166,21 +117,21 @@ class Library:
 
     def _broadcast(self, number: int, call: Call) -> Action:
         buffer = call.send if call.root == self.line.place else call.receive
-        memory = self._vector(f"{number}", buffer, call.words)
-        return self._move(number, memory, call.words, sends=call.root == self.line.place)
+        memory = self._steps.vector(f"{number}", buffer, call.words)
+        return self._steps.move(number, memory, call.words, sends=call.root == self.line.place)
 
     def _scatter(self, number: int, call: Call) -> Action:
-        line, words = self.line, call.words * self.line.size
+        line, steps, words = self.line, self._steps, call.words * self.line.size
         if call.root != line.place:
-            memory = self._vector(f"{number}", call.receive, call.words)
-            return self._move(number, memory, call.words, sends=False)
-        target = self._vector(f"{number}_own", call.receive, call.words)
-        source = self._vector(f"{number}_part", call.send, call.words, call.words * line.place)
-        send = self._move(number, self._vector(f"{number}", call.send, words), words, sends=True)
+            memory = steps.vector(f"{number}", call.receive, call.words)
+            return steps.move(number, memory, call.words, sends=False)
+        target = steps.vector(f"{number}_own", call.receive, call.words)
+        source = steps.vector(f"{number}_part", call.send, call.words, call.words * line.place)
+        send = steps.move(number, steps.vector(f"{number}", call.send, words), words, sends=True)
 
         def copy_and_send(task: TaskBuilder) -> None:
-            self._change_descriptors(task, 5)
-            self._operate(task, "fmovs", target, None, source)
+            steps.change_descriptors(task, 5)
+            steps.operate(task, "fmovs", target, None, source)
             send(task)
 
         return copy_and_send
@@ -191,12 +142,12 @@ class Library:
             return [*self._gather_at_root(number, call), self._teardown_from(*self._ends(call))]
         forward = line.place > call.root
         offset, stride = (0, 1) if forward else (count - 1, -1)
-        memory = self._vector(f"{number}", call.send, count, offset, stride)
-        out = self._named(f"{line.name}{number}_adv")
+        memory = self._steps.vector(f"{number}", call.send, count, offset, stride)
+        out = self._steps.named(f"{line.name}{number}_adv")
         self.code.fabout(out, line.queues[0], count, advance_switch=True)
-        phases: list[Action] = [self._stream(out, memory, 3, sends=True)]
+        phases: list[Action] = [self._steps.stream(out, memory, sends=True)]
         if line.place == 0 and call.root != line.size - 1:
-            phases.append(self._command("switch_adv"))
+            phases.append(self._steps.command("switch_adv"))
         if line.place == line.size - 1 and call.root not in (0, line.size - 1):
             return [*phases, self._teardown("teardown", "switch_rst")]
         if line.place == line.size - 1 and call.root == 0:
@@ -213,21 +164,21 @@ class Library:
         phases: list[Action] = []
         if root > 0:
             words = count * root
-            memory = self._vector(f"{number}_less", call.receive, words, words - 1, -1)
-            phases.append(self._move(number, memory, words, sends=False, part="less"))
-        target = self._vector(f"{number}_own", call.receive, count, count * root)
-        source = self._vector(f"{number}_part", call.send, count)
+            memory = self._steps.vector(f"{number}_less", call.receive, words, words - 1, -1)
+            phases.append(self._steps.move(number, memory, words, sends=False, part="less"))
+        target = self._steps.vector(f"{number}_own", call.receive, count, count * root)
+        source = self._steps.vector(f"{number}_part", call.send, count)
 
         def copy(task: TaskBuilder) -> None:
-            self._change_descriptors(task, 4)
-            self._operate(task, "fmovs", target, None, source)
+            self._steps.change_descriptors(task, 4)
+            self._steps.operate(task, "fmovs", target, None, source)
             task.activate(f"{line.name}_fsm")
 
         phases.append(copy)
         if root < line.size - 1:
             words = count * (line.size - root - 1)
-            memory = self._vector(f"{number}_more", call.receive, words, count * (root + 1))
-            phases.append(self._move(number, memory, words, sends=False, part="more"))
+            memory = self._steps.vector(f"{number}_more", call.receive, words, count * (root + 1))
+            phases.append(self._steps.move(number, memory, words, sends=False, part="more"))
         return phases
 
     def _reduce(self, number: int, call: Call) -> list[Action]:
@@ -237,14 +188,14 @@ class Library:
         if line.place == call.root:
             phases = self._reduce_at_root(number, call)
         else:
-            memory = self._vector(f"{number}", call.send, count)
+            memory = self._steps.vector(f"{number}", call.send, count)
             to, of = colors if line.place > call.root else colors[::-1]
-            out = self._stream_out(number, to, count)
-            source = None if first or last else self._stream_in(number, of, count)
+            out = self._steps.stream_out(number, to, count)
+            source = None if first or last else self._steps.stream_in(number, of, count)
 
             def pass_on(task: TaskBuilder) -> None:
-                self._change_descriptors(task, 6)
-                self._operate(task, "fadds" if source else "fmovs", out, source, memory)
+                self._steps.change_descriptors(task, 6)
+                self._steps.operate(task, "fadds" if source else "fmovs", out, source, memory)
 
             phases = [pass_on]
         return [*phases, *self._teardown_of_reduce(call)]
@@ -253,27 +204,27 @@ class Library:
         """Return the root's phases: receive, add what comes from the other side, add its own."""
         line, count = self.line, call.words
         negative, positive = reduce_colors(line.place)
-        total = self._vector(f"{number}", call.receive, count)
-        share = self._vector(f"{number}_own", call.send, count)
+        total = self._steps.vector(f"{number}", call.receive, count)
+        share = self._steps.vector(f"{number}_own", call.send, count)
         ends = line.place in (0, line.size - 1)
         color = negative if line.place == line.size - 1 else positive
-        came = self._stream_in(number, color, count)
-        other = None if ends else self._stream_in(number, negative, count)
+        came = self._steps.stream_in(number, color, count)
+        other = None if ends else self._steps.stream_in(number, negative, count)
 
         def receive(task: TaskBuilder) -> None:
-            self._change_descriptors(task, 6)
-            self._operate(task, "fmovs", total, None, came)
+            self._steps.change_descriptors(task, 6)
+            self._steps.operate(task, "fmovs", total, None, came)
 
         def add_other(task: TaskBuilder) -> None:
-            self._change_descriptors(task, 6)
+            self._steps.change_descriptors(task, 6)
             if other is None:
                 task.activate(f"{line.name}_fsm")
             else:
-                self._operate(task, "fadds", total, other, total)
+                self._steps.operate(task, "fadds", total, other, total)
 
         def add_own(task: TaskBuilder) -> None:
-            self._change_descriptors(task, 8)
-            self._operate(task, "fadds", total, total, share)
+            self._steps.change_descriptors(task, 8)
+            self._steps.operate(task, "fadds", total, total, share)
             task.activate(f"{line.name}_fsm")
 
         return [receive, add_other, add_own]
@@ -286,7 +237,7 @@ class Library:
         def tear_down_outer(task: TaskBuilder) -> None:
             if line.place in (0, line.size - 1):
                 color = negative if line.place == 0 else positive
-                self._command("teardown", color=color)(task)
+                self._steps.command("teardown", color=color)(task)
             else:
                 task.activate(f"{line.name}_fsm")
 
@@ -301,96 +252,16 @@ class Library:
     def _teardown(self, *commands: str, color: int = 0) -> Action:
         def tear_down(task: TaskBuilder) -> None:
             if commands:
-                self._command(*commands, color=color, activates=False)(task)
+                self._steps.command(*commands, color=color, activates=False)(task)
             task.unblock(f"{self.line.name}_lock")
 
         return tear_down
-
-    def _command(self, *commands: str, color: int = 0, activates: bool = True) -> Action:
-        """Return the phase that sends a control wavelet."""
-        payload = control_wavelet(*commands, ignore_ce=True)
-        ctrl, name = self.code.element(f"{self.line.name}_ctrl"), self.line.colors[color]
-
-        def send(task: TaskBuilder) -> None:
-            task.compute(ctrl, "mov", payload, dtype="u32")
-            dest, source = Register("dest", self.line.number), Register("src1", self.line.number)
-            activated = {"activate": f"{self.line.name}_fsm"} if activates else {}
-            task.load(dest, f"{name}_ctrl_out", asynchronous=True, **activated)
-            task.load(source, f"{self.line.name}_ctrl_mem")
-            task.start("mov32", dest, source)
-
-        return send
-
-    def _vector(self, name: str, buffer: str, count: int, offset: int = 0, stride: int = 1) -> str:
-        full = f"{self.line.name}{name}_mem"
-        self.code.mem1d(full, buffer, count, offset=offset, stride=stride)
-        return full
-
-    def _stream_in(self, number: int, color: int, count: int) -> str:
-        name = self._named(f"{self.line.name}{number}_in{color}")
-        self.code.fabin(name, self.line.queues[color], count)
-        return name
-
-    def _stream_out(self, number: int, color: int, count: int) -> str:
-        name = self._named(f"{self.line.name}{number}_out{color}")
-        self.code.fabout(name, self.line.queues[color], count)
-        return name
-
-    def _named(self, stream: str) -> str:
-        """Note that a descriptor of a queue is used, and return its name."""
-        self.streams.add(stream)
-        return stream
-
-    def _move(self, number: int, memory: str, words: int, *, sends: bool, part: str = "") -> Action:
-        """Return the phase of a call that sends a vector, or receives it, by the first color.
-
-        number: of the call; memory: name of the vector's descriptor; words: its length; part: added
-        to the name of the stream, to tell several of a call apart.
-        """
-        name = self._named(f"{self.line.name}{number}{part}_stream")
-        declare = self.code.fabout if sends else self.code.fabin
-        declare(name, self.line.queues[0], words)
-        return self._stream(name, memory, 3, sends=sends)
-
-    def _stream(self, stream: str, memory: str, changes: int, *, sends: bool) -> Action:
-        def transfer(task: TaskBuilder) -> None:
-            self._change_descriptors(task, changes)
-            pair = (stream, memory) if sends else (memory, stream)
-            self._operate(task, "fmovs", pair[0], None, pair[1])
-
-        return transfer
-
-    def _change_descriptors(self, task: TaskBuilder, count: int) -> None:
-        """Append the library's changes of lengths, bases and offsets of descriptors in memory."""
-        for number in range(count):
-            word = 1 + number % (STATE_WORDS - 1)
-            task.compute(self._state(word), "mov", self._state(0), dtype="u16")
-
-    def _operate(
-        self, task: TaskBuilder, operation: str, dest: str, first: str | None, second: str
-    ) -> None:
-        """Append loads of registers and an operation on them; one on streams activates the machine.
-
-        Of several streams the destination, or else the first source, carries the activation.
-        """
-        number = self.line.number
-        given = {"dest": dest, "src0": first, "src1": second}
-        loads = {Register(file, number): name for file, name in given.items() if name}
-        streams = [r for r, name in loads.items() if name in self.streams]
-        for register, name in loads.items():
-            settings: dict[str, object] = {}
-            if register in streams:
-                settings = {"asynchronous": True}
-            if register in streams[:1]:
-                settings["activate"] = f"{self.line.name}_fsm"
-            task.load(register, name, **settings)
-        (task.start if streams else task.op)(operation, *loads)
 
     def _declare_machine(self) -> None:
         """Declare the task of the finite state machine: by call and phase it does one step."""
         name = self.line.name
         fsm = self.code.task(f"{name}_fsm")
-        fsm.compute(f"{name}_phase", "mov", self._state(0), dtype="u16")
+        fsm.compute(f"{name}_phase", "mov", self._steps.state(0), dtype="u16")
         by_call = [partial(self._do_phase, phases) for phases in self.phases]
         choose(fsm, f"{name}_calls", by_call, range(len(by_call)))
 
@@ -399,7 +270,7 @@ class Library:
 
         def step(number: int, task: TaskBuilder) -> None:
             after = (number + 1) % len(phases)
-            task.compute(self._state(0), "mov", after, dtype="u16")
+            task.compute(self._steps.state(0), "mov", after, dtype="u16")
             phases[number](task)
 
         numbers = range(len(phases))

@@ -13,7 +13,8 @@ from typing import Final, NamedTuple
 from tilewright.simulator.build.code_builder import CodeBuilder
 from tilewright.simulator.build.program_builder import ProgramBuilder
 from tilewright.simulator.build.task_builder import TaskBuilder
-from tilewright.simulator.examples.collectives_library import Call, Library, LibraryLine, choose
+from tilewright.simulator.examples.collectives_library import Call, Library, choose
+from tilewright.simulator.examples.collectives_steps import LibraryLine
 from tilewright.simulator.isa.dsd import Ref
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.program.program import Program
