@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from itertools import count
 from math import ceil
 
+import numpy as np
+
 from tilewright.mapper.grid.exchanges.flow_phases import RoutedFlow, Turns
-from tilewright.mapper.grid.exchanges.least_traffic import LeastTraffic
+from tilewright.mapper.grid.exchanges.least_traffic import Floats, LeastTraffic
 from tilewright.mapper.grid.exchanges.reshard import Place, Reshard
 from tilewright.mapper.grid.number_types import values_per_wavelet, words_of_values
 from tilewright.simulator.compile.code.simd_modes import wavelets
@@ -74,23 +76,25 @@ def phases_bound(
     return cycles
 
 
-def least_exchange_cycles(traffic: LeastTraffic, dtype: str, profile: Profile) -> float:
-    """Return a number of cycles that no exchange with so much traffic goes below.
+def least_exchange_cycles(traffic: LeastTraffic, dtype: str, profile: Profile) -> Floats:
+    """Return numbers of cycles that no exchange goes below: one for each place of the traffic.
 
     traffic: the least values that elements send and receive, of the type `dtype`.
     """
     load = profile.descriptor_load_cycles + profile.descriptor_use_cycles
     issue, together = min(1.0, float(profile.cycles_per_wavelet)), values_per_wavelet(2, dtype)
+    elements = (1, 2)
     received = traffic.received / together
     receives = received * issue + load * (traffic.flows + traffic.copies)
     sends = traffic.sent / together * issue + load * traffic.sends
-    issued = max(float(receives.max()), float((traffic.mean(receives) + sends).max()))
-    if not traffic.received.any():
-        return issued
+    issued = np.maximum(receives, traffic.mean(receives) + sends).max(axis=elements)
     behind = (
         profile.dispatch_to_link_cycles + profile.hop_cycles + profile.arrival_to_execute_cycles
     )
-    return max(issued, load + ceil(float(received.max())) - 1 + behind)
+    carried = load + np.ceil(received.max(axis=elements)) - 1 + behind
+    moves = traffic.received.any(axis=elements)
+    least: Floats = np.where(moves, np.maximum(issued, carried), issued)
+    return least
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,11 @@ A move has a lower bound from the distributions alone, and its value once it has
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -30,6 +32,16 @@ from tilewright.simulator.execution.action_counts import action_energies
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.search.candidates.candidates import Candidates
 from tilewright.simulator.search.grid_certificate import objective_value
+
+MOST_PLACES: Final = 1 << 14
+"""Elements of all places of a tensor for which the least traffic is found at once."""
+
+
+class LeastExchange(NamedTuple):
+    """Lower bounds of an exchange: its cycles, and the words that all elements receive."""
+
+    cycles: float
+    received: int
 
 
 @dataclass(eq=False)
@@ -53,6 +65,7 @@ class Move:
     is_executed: bool = False
     exchange: HaloExchange | Reshard | None = None
     alike: Move | None = None
+    _least: LeastExchange | None = None
 
     def __post_init__(self) -> None:
         self.is_there = self.is_executed = self.held.serves(self.needed)
@@ -71,14 +84,19 @@ class Move:
         """Number type of the values."""
         return self.read.dtype_of(self.tensor)
 
-    @cached_property
-    def least(self) -> tuple[float, int]:
-        """Cycles that no exchange goes below, and the least words that all elements receive."""
-        if self.alike is not None:
-            return self.alike.least
-        traffic = least_traffic(self.held, self.needed)
-        cycles = least_exchange_cycles(traffic, self.dtype, self.candidates.quick.profile)
-        return cycles, -(-int(traffic.received.sum()) // values_per_wavelet(2, self.dtype))
+    @property
+    def least(self) -> LeastExchange:
+        """What no exchange goes below."""
+        if (self.alike or self)._least is None:
+            find_least([self])
+        least = (self.alike or self)._least
+        assert least is not None
+        return least
+
+    @property
+    def lacks_bound(self) -> bool:
+        """Whether the bound has not been asked for yet."""
+        return "bound" not in vars(self)
 
     @cached_property
     def is_reshard(self) -> bool:
@@ -129,6 +147,21 @@ class Move:
                 break
         self.bound = self.value
         return self.value < inf
+
+
+def find_least(moves: Sequence[Move]) -> None:
+    """Find `least` of moves of one tensor to one distribution, of all together."""
+    moves = [move.alike or move for move in moves]
+    needed, dtype, profile = moves[0].needed, moves[0].dtype, moves[0].candidates.quick.profile
+    elements = max(place.has.size for move in moves for place in (move.held, needed))
+    together = max(1, MOST_PLACES // elements)
+    for begin in range(0, len(moves), together):
+        some = moves[begin : begin + together]
+        traffic = least_traffic([move.held for move in some], needed)
+        cycles = least_exchange_cycles(traffic, dtype, profile).tolist()
+        received = traffic.received.sum(axis=(1, 2)) / values_per_wavelet(2, dtype)
+        for move, least, words in zip(some, cycles, np.ceil(received).tolist(), strict=True):
+            move._least = LeastExchange(least, int(words))
 
 
 def _bound(move: Move) -> float:

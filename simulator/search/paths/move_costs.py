@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.simulator.exchanges.exchange_move import Move
+from tilewright.simulator.exchanges.exchange_move import Move, find_least
 from tilewright.simulator.search.paths.path_graph import PathQuestion, Which
 
 _Floats = npt.NDArray[np.float64]
@@ -45,6 +45,9 @@ class MoveCosts(Generic[_Option]):
         key = name, needed
         if key not in costs:
             moves = self._moves_to(name, needed, option)
+            new = [m for m in moves if m.lacks_bound and _is_allowed(m, question)]
+            if new and question.which == "bound":
+                find_least(new)
             costs[key] = np.array([_cost(move, question) for move in moves])
         return costs[key]
 
@@ -74,9 +77,13 @@ class MoveCosts(Generic[_Option]):
         return self._moves[key]
 
 
+def _is_allowed(move: Move, question: PathQuestion) -> bool:
+    return question.reshards or not move.is_reshard
+
+
 def _cost(move: Move, question: PathQuestion) -> float:
     if move.is_there:
         return 0.0
-    if move.is_reshard and not question.reshards:
+    if not _is_allowed(move, question):
         return inf
     return float(move.bound if question.which == "bound" else move.value)

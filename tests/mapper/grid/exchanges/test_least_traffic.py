@@ -26,9 +26,9 @@ def test_no_flows_carry_less(block: int) -> None:
     counted = 0
     for seed in range(block * 25, block * 25 + 25):
         case, _ = drawn_reshard(seed)
-        least, (sent, received) = least_traffic(case.held, case.needed), carried(case)
-        np.testing.assert_array_equal(least.received, received)
-        assert (least.sent <= least.mean(sent) + 1e-9).all()
+        least, (sent, received) = least_traffic([case.held], case.needed), carried(case)
+        np.testing.assert_array_equal(least.received, received[None])
+        assert (least.sent <= least.mean(sent[None]) + 1e-9).all()
         counted += least.sent.sum() > 0
     assert counted > 3
 
@@ -45,9 +45,29 @@ def test_overlapping_pieces_go_out_once_each() -> None:
     The first part has the pieces 0 to 3, 2 to 5 and 5, of which its element needs the last one.
     """
     needed = halos([8, 5, 2, -1], 5, [True] * 4)
-    one = least_traffic(halos([6, 0, 0, 0], 6, [True, True, False, False]), needed)
-    assert one.sent.tolist() == [[5, 8, 0, 0]]
-    assert one.sends.tolist() == [[2, 2, 0, 0]]
-    two = least_traffic(halos([6, 6, 0, 0], 6, [True, True, False, True]), needed)
-    assert two.sent.tolist() == [[0.5, 0.5, 0, 5]]
-    assert two.mean(np.array([[1.0, 2.0, 3.0, 4.0]])).tolist() == [[1.5, 1.5, 3, 4]]
+    once = halos([6, 0, 0, 0], 6, [True, True, False, False])
+    twice = halos([6, 6, 0, 0], 6, [True, True, False, True])
+    traffic = least_traffic([once, twice], needed)
+    assert traffic.sent.tolist() == [[[5, 8, 0, 0]], [[0.5, 0.5, 0, 5]]]
+    assert traffic.sends[0].tolist() == [[2, 2, 0, 0]]
+    known = np.array([[[1.0, 2.0, 3.0, 4.0]]] * 2)
+    assert traffic.mean(known).tolist() == [[[1, 2, 3, 4]], [[1.5, 1.5, 3, 4]]]
+
+
+def test_places_together_have_the_traffic_of_each_alone() -> None:
+    """Places on grids of other sizes, and a part that is needed on more elements than have one."""
+    needed = halos([8, 5, 2, -1], 5, [True] * 4)
+    places = [
+        halos([6, 0, 0, 0], 6, [True, True, False, False]),
+        halos([0, 4], 4, [True, True]),
+        halos([0, 0, 4, 8, 8], 4, [True, False, True, True, True]),
+        halos([0, 3], 6, [True, True]),
+    ]
+    together = least_traffic(places, needed)
+    for number, place in enumerate(places):
+        alone = least_traffic([place], needed)
+        columns = alone.received.shape[2]
+        for name in ("received", "flows", "copies", "sent", "sends"):
+            values = getattr(together, name)[number]
+            assert values[:, :columns].tolist() == getattr(alone, name)[0].tolist(), name
+            assert not values[:, columns:].any()
