@@ -5,7 +5,7 @@ Einsums that pose the same problem under other names share one solution.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from math import inf
 from typing import NamedTuple
@@ -259,15 +259,16 @@ class TableBuilder:
         bound = compiled.metrics.pruning_limits(ENERGY, limit.energy, inf)
         if limit.latency < inf:
             bound = compiled.metrics.pruning_limits(LATENCY, limit.latency, limit.energy)
-        bounds = [*(_fast_limits(compiled, limit) if pmapping_filter.beam else ()), bound]
+        fast = _fast_limits(compiled, limit) if pmapping_filter.beam else []
         labels_before = search.labels
         counts_latency = self._counts_latency(compiled)
         n_deciding = _n_deciding_fields(prepared.engine.fields, counts_latency, pmapping_filter)
-        key = choice.key_alone, n_deciding, tuple(each.tobytes() for each in bounds)
+        key = choice.key_alone, n_deciding, tuple(each.tobytes() for each in (*fast, bound))
         solved = self._recent.get(key)
         try:
-            while bounds and not solved:
-                solved = search.solve(bounds.pop(0), self._budget, n_deciding)
+            if not solved:  # with a beam, each limit may lead to the cheapest mapping
+                solved = [p for each in fast for p in search.solve(each, self._budget, n_deciding)]
+            solved = solved or search.solve(bound, self._budget, n_deciding)
         finally:
             made = search.labels - labels_before
             self._labels[choice] = self._labels.get(choice, 0) + made
@@ -337,14 +338,16 @@ class TableBuilder:
         self.statistics = self.statistics.plus(statistics)
 
 
-def _fast_limits(compiled: CompiledChoice, limit: CostLimit) -> Iterator[Floats]:
-    """Yield pruning limits with little latency to try first, where leakage is much of the energy.
+def _fast_limits(compiled: CompiledChoice, limit: CostLimit) -> list[Floats]:
+    """Return pruning limits with little latency to try first, where leakage is much of the energy.
 
     Without them, many labels of least dynamic energy use few lanes, take long, and leak a multiple.
     """
-    for slack in FAST_SLACKS if _leaks_much(compiled) else ():
-        most = min(limit.latency, compiled.start_bounds[1] * (1 + slack))
-        yield compiled.metrics.pruning_limits(LATENCY, most, limit.energy)
+    most = [compiled.start_bounds[1] * (1 + slack) for slack in FAST_SLACKS]
+    return [
+        compiled.metrics.pruning_limits(LATENCY, min(limit.latency, latency), limit.energy)
+        for latency in (most if _leaks_much(compiled) else ())
+    ]
 
 
 def _leaks_much(compiled: CompiledChoice) -> bool:
