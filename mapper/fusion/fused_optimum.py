@@ -19,6 +19,7 @@ from tilewright.mapper.fusion.fused_problem import (
 )
 from tilewright.mapper.fusion.groups.fusion_groups import JoinedMapping
 from tilewright.mapper.fusion.join.join_deepening import JoinResult, JoinSearch
+from tilewright.mapper.fusion.join.join_strategy import first_share
 from tilewright.mapper.fusion.tie_break import search_of_ties
 from tilewright.mapper.mapping.scored_mapping import ScoredMapping
 from tilewright.mapper.model.evaluation import score_mapping
@@ -30,6 +31,7 @@ from tilewright.mapper.searches.search_errors import InternalError
 from tilewright.mapper.workload.errors import InfeasibleMapping
 
 ENERGY_SHARE = 0.4  # of the seconds left: for the least energy, which other objectives start from
+MOST_ENERGY_SHARE = 0.7  # the same where products are searched in a short time
 LATENCY_SHARE = 0.4  # of those left then: for the least latency, from which products start, too
 MOST_KNOWN = 10  # mappings passed on the way, of which one may be a better start
 TIED = 1e-12  # relative: values that differ by less are equal
@@ -77,7 +79,13 @@ class FusedOptimizer:
         self._budget = budget
         self._seed: FusedOptimum | None = None
         self._passed: list[JoinedMapping] = []
+        self._search: JoinSearch | None = None
         self.statistics = SearchStatistics()
+
+    @property
+    def incumbent(self) -> JoinedMapping | None:
+        """The best mapping so far of the search that runs, or ran last; None: there is none."""
+        return None if self._search is None else self._search.incumbent
 
     def best(
         self, objective: str, value: ValueFunction, report: Report = no_report
@@ -99,7 +107,9 @@ class FusedOptimizer:
             return self._least_energy(self._budget, report, by_cost=True)
         limited = self._budget.deadline < inf
         report_stage = self._stage_report("least energy", "J")
-        seed = self._least_energy(self._budget.share(ENERGY_SHARE), report_stage, by_cost=limited)
+        most = ENERGY_SHARE if objective == "latency" else MOST_ENERGY_SHARE
+        share = first_share(self._budget.seconds_left, ENERGY_SHARE, most)
+        seed = self._least_energy(self._budget.share(share), report_stage, by_cost=limited)
         if seed.scored is None and not seed.result.exhausted:
             return seed
         wanted = replace(self._plan.problem, objective=objective, value=value, by_cost=limited)
@@ -187,7 +197,7 @@ class FusedOptimizer:
         `seed`: a result to start from; None: none.
         """
         problem = plan.problem
-        search = JoinSearch(problem, budget, report, seed, plan.cache)
+        self._search = search = JoinSearch(problem, budget, report, seed, plan.cache)
         result = search.solve()
         self.statistics = self.statistics.plus(search.statistics)
         if problem.objective == "energy":  # where other searches may start

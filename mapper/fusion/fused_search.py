@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
 from typing import Literal, Unpack
@@ -16,6 +16,7 @@ from tilewright.mapper.fusion.fused_answer import fused_restrictions, tensors_on
 from tilewright.mapper.fusion.fused_optimum import (
     FusedOptimizer,
     garbage_collection_paused,
+    score_joined,
 )
 from tilewright.mapper.fusion.fused_plan import FusedPlan, plan_fused_search
 from tilewright.mapper.fusion.fused_problem import OBJECTIVE_VALUES, FusedProblem
@@ -153,7 +154,8 @@ def _search_whole(request: Request, known: BestKnown | None = None) -> SearchRes
     first = request.with_budget_share(FRONT_SHARE) if request.options.front else request
     search = FusedOptimizer(request, plan, first.budget)
     with garbage_collection_paused():
-        report = _noting(request.reporter("fused mappings"), problem, known or BestKnown())
+        notes = _Notes(request, plan, search, known or BestKnown())
+        report = notes.noting(request.reporter("fused mappings"))
         optimum = search.best(request.options.objective, problem.value, report)
     result, scored = optimum.result, optimum.scored
     if scored is None:
@@ -183,15 +185,42 @@ def _search_whole(request: Request, known: BestKnown | None = None) -> SearchRes
     )
 
 
-def _noting(report: Report, problem: FusedProblem, known: BestKnown) -> Report:
-    """Return `report` that keeps the greatest lower bound in `known`."""
+@dataclass(frozen=True, slots=True)
+class _Notes:
+    """Keeps what a search has found so far, should it be interrupted.
 
-    def noted(value: float, lower_bound: float) -> None:
-        lower = _lower_bound(problem, JoinResult(lower_bound=lower_bound))
-        known.lower_bound = max(known.lower_bound, lower)
-        report(value, lower)
+    `request`, `plan`: what is searched. `search`: has the best mapping. `known`: where it is kept,
+    with the greatest lower bound.
+    """
 
-    return noted
+    request: Request
+    plan: FusedPlan
+    search: FusedOptimizer
+    known: BestKnown
+
+    def noting(self, report: Report) -> Report:
+        """Return `report`, which then keeps the best mapping and the greatest lower bound, too."""
+
+        def noted(value: float, lower_bound: float) -> None:
+            lower = _lower_bound(self.plan.problem, JoinResult(lower_bound=lower_bound))
+            self.known.lower_bound = max(self.known.lower_bound, lower)
+            self._keep_mapping(value)
+            report(value, lower)
+
+        return noted
+
+    def _keep_mapping(self, value: float) -> None:
+        """Keep the best mapping of the search, whose value this is, if it is the best known."""
+        known, joined, problem = self.known, self.search.incumbent, self.plan.problem
+        least = inf if known.result is None else known.result.certificate.value
+        if joined is None or value >= least or not self.request.may_be_interrupted:
+            return
+        scored = score_joined(self.request, self.plan, joined, problem.objective != "energy")
+        result = JoinResult(joined, known.lower_bound)
+        certificate = _certificate(problem, scored.score, result, known.restrictions)
+        front, on_chip = Front((scored,)), tensors_on_chip(result)
+        known.result = SearchResult(scored, front, certificate, self.search.statistics, on_chip)
+        known.is_searched = True
 
 
 def _plan_request(request: Request) -> FusedPlan:

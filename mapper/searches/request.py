@@ -130,7 +130,7 @@ class BestKnown:
 
     `result`: None if there is none; `is_bounded`: its certificate has all that is proven so far,
     else it says little. `lower_bound`: of the objective, for mappings that meet `restrictions`.
-    `solver`: knows any mapping of each Einsum.
+    `solver`: knows any mapping of each Einsum. `is_searched`: the search proper found `result`.
     """
 
     result: SearchResult | None = None
@@ -138,6 +138,7 @@ class BestKnown:
     lower_bound: float = 0.0
     restrictions: Restrictions = ()
     solver: SolvedEinsums | None = None
+    is_searched: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +199,11 @@ class Request:
         one partition of the outermost memory, override this.
         """
         return mapping
+
+    @property
+    def may_be_interrupted(self) -> bool:
+        """Whether a limit, or somebody who watches, may end the search within a step."""
+        return self.budget.is_limited or self.options.progress is not None
 
     @property
     def scoring_request(self) -> Request:

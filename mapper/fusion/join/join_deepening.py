@@ -30,7 +30,7 @@ from tilewright.mapper.fusion.groups.windows import window_ends
 from tilewright.mapper.fusion.join.compatibility_graph import CompatibilityGraph
 from tilewright.mapper.fusion.join.graph_builder import GraphBuilder
 from tilewright.mapper.fusion.join.join_pmappings import WholeLabel
-from tilewright.mapper.fusion.join.join_strategy import JoinStrategy
+from tilewright.mapper.fusion.join.join_strategy import JoinStrategy, first_share
 from tilewright.mapper.fusion.join.joined_incumbent import JoinedIncumbent
 from tilewright.mapper.fusion.join.part_joins import PartJoins
 from tilewright.mapper.fusion.pmappings.on_chip_choice import (
@@ -125,6 +125,13 @@ class JoinSearch:
     def least_latency(self) -> float:
         """A lower bound of the latency, in second, of every mapping; 0 before a search."""
         return self._least_costs[1]
+
+    @property
+    def incumbent(self) -> JoinedMapping | None:
+        """The best mapping so far, also while few placements are searched; None: there is none."""
+        if self._best.mapping is None and self._narrowed is not None:
+            return self._narrowed.incumbent
+        return self._best.mapping
 
     @property
     def history(self) -> list[JoinedMapping]:
@@ -306,16 +313,16 @@ class JoinSearch:
         Its value then limits the search proper.
         """
         narrowed = self.problem.with_few_placements(self._strategy.few_templates)
-        budget = self._budget.share(NARROWED_SHARE)
+        share = first_share(self._budget.seconds_left, NARROWED_SHARE, 1.0)
+        budget = self._budget.share(share)
         budget = replace(budget, labels=min(budget.labels, FEW_LABELS))
 
         def report(value: float, _: float) -> None:
             self._report(value, self._lower_bound)
 
-        search = JoinSearch(narrowed, budget, report)
+        self._narrowed = search = JoinSearch(narrowed, budget, report)
         result = search.solve()
         search.cache.clear()
-        self._narrowed = search
         self._joins.labels += search.statistics.labels
         self._best.history += search.history
         if result.mapping is not None:

@@ -13,6 +13,17 @@ from tilewright.mapper.searches.budget import Budget
 MANY_EINSUMS = 4
 FEW_TEMPLATES = 180  # of all different Einsums, each with one choice on chip, to start with
 LEAST_TEMPLATES, MOST_TEMPLATES = 4, 60  # of an Einsum and a choice of tensors on chip
+LEAST_START = 3.0  # seconds for a first mapping, which tells more than a bound
+
+
+def first_share(seconds_left: float | None, share: float, most: float) -> float:
+    """Return the share (0 to 1) of the seconds left in which a first mapping is looked for.
+
+    It is `share`, but up to `most` where the share would be less than LEAST_START seconds.
+    `seconds_left`: None if they are not limited.
+    """
+    least = LEAST_START / seconds_left if seconds_left else 0.0
+    return max(share, min(most, least))
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,11 +40,10 @@ def answer_in_time(request: Request, answer: Callable[[Request], SearchResult]) 
     `answer`: the search. It looks at its limits by itself; where it does not do so in time, it is
     interrupted. Without limits, only a request to stop does that, and only where somebody watches.
     """
-    limited = request.budget.is_limited
-    if not limited and request.options.progress is None:
+    if not request.may_be_interrupted:
         return answer(request)
     closing = 0.0
-    if limited:
+    if request.budget.is_limited:
         first_at_once(request)
         closing = _prove_first(request)
     return interrupted_when(
@@ -125,7 +124,8 @@ def _interrupted(request: Request, reason: EndReason) -> SearchResult:
     if request.options.front:
         proof = FrontProof(request.options.front, 0.0, best.certificate.restrictions)
         best = replace(best, front=Front((best.best,), proof.metrics), front_proof=proof)
-    wanted = "its front" if request.options.front else "a mapping"
+    first = "a proof" if request.known.is_searched else "a mapping"
+    wanted = "its front" if request.options.front else first
     size = _size_of(_largest(einsums))
     note = f"the search was interrupted at {reason.value}, before {wanted} came from it; {size}"
     return replace(best, notes=(*best.notes, note))

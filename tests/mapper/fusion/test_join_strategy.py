@@ -9,7 +9,7 @@ from fused_example import plan
 
 from tilewright.mapper.fusion.fused_problem import FusedProblem, TieSearch
 from tilewright.mapper.fusion.join import join_strategy
-from tilewright.mapper.fusion.join.join_strategy import JoinStrategy
+from tilewright.mapper.fusion.join.join_strategy import LEAST_START, JoinStrategy, first_share
 from tilewright.mapper.searches.budget import Budget
 
 UNLIMITED = Budget()
@@ -70,3 +70,12 @@ def test_ties_of_energy_among_many_einsums_are_many(monkeypatch: pytest.MonkeyPa
     assert not strategy(plan(8).problem).ties_are_few
     assert not strategy(ties(plan(8).problem)).ties_are_few
     assert strategy(ties(plan(8, objective="latency").problem)).ties_are_few
+
+
+def test_a_short_budget_goes_to_the_first_mapping() -> None:
+    assert first_share(None, 0.6, 1.0) == 0.6
+    assert first_share(0.0, 0.6, 1.0) == 0.6
+    assert first_share(100 * LEAST_START, 0.6, 1.0) == 0.6
+    assert first_share(1.25 * LEAST_START, 0.6, 1.0) == 0.8
+    assert first_share(1.25 * LEAST_START, 0.4, 0.7) == 0.7
+    assert first_share(0.5 * LEAST_START, 0.6, 1.0) == 1.0

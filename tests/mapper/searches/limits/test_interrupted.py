@@ -10,7 +10,9 @@ from explore import at_night
 from tilewright.mapper import evaluate, search
 from tilewright.mapper.evaluation import verified_answer as verified_answer_module
 from tilewright.mapper.evaluation.verified_answer import verified_answer
+from tilewright.mapper.fusion.join.join_deepening import JoinSearch
 from tilewright.mapper.searches.api import answer
+from tilewright.mapper.searches.budget import EndReason
 from tilewright.mapper.searches.limits import interrupted, watch
 from tilewright.mapper.searches.limits.interrupted import answer_in_time, first_at_once
 from tilewright.mapper.searches.request import Request, request_of
@@ -98,6 +100,33 @@ def test_what_was_found_before_the_front_stays(monkeypatch: pytest.MonkeyPatch) 
     result = answer_in_time(request, answer)
     assert result.certificate.kind == "optimal"
     assert "before its front came from it" in result.notes[0]
+
+
+@pytest.mark.parametrize("objective", ["energy", *at_night("edp")])
+def test_a_fused_mapping_found_before_the_proof_stays(
+    objective: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The search is interrupted in the step that follows its first fused mapping."""
+    in_step: list[bool] = []
+
+    def endless_step(*_: object) -> None:
+        in_step.append(True)
+        without_end(request)
+
+    def reached(*_: object) -> EndReason | None:
+        return EndReason.SECONDS if in_step else None
+
+    monkeypatch.setattr(JoinSearch, "_raise_all", endless_step)
+    monkeypatch.setattr(interrupted, "limits_reached", lambda *_: reached)
+    files = path_of("hardware", "edge_npu"), SMALLER
+    request = request_of(*files, {"budget": 600.0, "objective": objective})
+    result = verified_answer(request, answer_in_time(request, answer))
+    assert result.on_chip == ("Y",)
+    assert result.best.score.verified
+    assert "before a proof came from it" in result.notes[0]
+    proof, alone = result.certificate, search(*files, objective=objective, fusion=False)
+    assert 0 < proof.lower_bound <= proof.value < alone.certificate.value
+    assert evaluate(*files, result.best.mapping).energy == result.best.score.energy
 
 
 def test_nothing_is_known_of_what_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
