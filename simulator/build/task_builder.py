@@ -113,7 +113,6 @@ class StartSettings(TypedDict, total=False):
     microthread: int | None
     label: str
     on_control: tuple[str, str | None] | None
-    """(terminate, None), (activate, task) or (unblock, task) at a control wavelet."""
     index: Index | int | None
     priority: str
 

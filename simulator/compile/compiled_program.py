@@ -45,11 +45,8 @@ class CompiledProgram:
     program: Program
     profile: Profile
     tables: ProgramTables
-    """Operations, operands and instructions of every code."""
     layouts: tuple[CodeLayout, ...]
-    """What the rows of each code's tables stand for, in the order of `program.codes`."""
     network: FifoNetwork
-    """Queues, router buffers and edge ports as FIFOs that feed each other."""
 
     @cached_property
     def program_store(self) -> ProgramStore:

@@ -144,7 +144,6 @@ class StoreLayout:
     bound: StoreTable
     memory_words: int
     most_events: int
-    """Upper bound of the events of one cycle."""
 
     @property
     def end(self) -> int:

@@ -41,35 +41,25 @@ class CodeLayout:
 
     code: ElementCode
     number: int
-    """Another one for every block that was ever compiled."""
     operations: Sequence[tuple[str, ResolvedOperation]]
-    """(task, operation) per row of the operation table."""
     sources: Sequence[tuple[str, Instruction | None]]
-    """(task, instruction) that each row of the instruction table is for; None at a task's ends."""
     variables: tuple[str, ...]
     threads: tuple[int, ...]
-    """Microthread id per thread row after the first."""
     queues: tuple[int, ...]
-    """Slots of the queues that operations and tasks use."""
     listens: int
-    """Bit per input queue from which wavelets start tasks."""
     pools: tuple[tuple[int, ...], ...]
     """FIFO rows of an element; their base counts from its first word."""
     registers: tuple[tuple[int, ...], ...]
     """Register rows of an element; what was loaded before the start names load rows."""
     register_names: tuple[str, ...]
     levels: int
-    """Bit per priority of the operations on queues and FIFOs."""
     buffers: tuple[tuple[int, str], ...]
     """(operand row, buffer) of the operands that special operations and scalars touch."""
     changes: Mapping[str, Sequence[RouteChange]]
-    """What the routers of its elements may be changed to, by color."""
     bindings: Sequence[tuple[int, str]]
-    """(slot, color) of the queues that are bound again while the program runs."""
     rebinds: bool
     """Whether it looks at what is in queues: they are not merged then."""
     first: Mapping[str, int]
-    """The code's first row in each of TABLES."""
 
 
 TABLES = ("operation", "operand", "instruction", "task", "binding", "scalar", "load")
@@ -139,7 +129,6 @@ class CodeBlock:
     layout: CodeLayout
     target: CompileTarget
     sizes: tuple[int, ...]
-    """Rows of each table."""
     make: Callable[[], CodeTables]
 
     @cached_property
@@ -160,11 +149,8 @@ class ProgramTables:
 
     blocks: tuple[CodeBlock, ...]
     rows: npt.NDArray[np.int64]
-    """(codes, TABLES) rows of each code."""
     first: npt.NDArray[np.int64]
-    """(codes, TABLES) first row of each code."""
     header: at.Table
-    """The store's header with the profile's cycles."""
 
     @cached_property
     def tables(self) -> CodeTables:

@@ -20,9 +20,7 @@ class RegisterUse(NamedTuple):
     """
 
     thread: int
-    """The microthread, or MAIN_THREAD."""
     counts: Mapping[str, int]
-    """By kind: dest, src0, src1, extended, stride."""
 
 
 def register_use(resolved: ResolvedOperation, source_files: Sequence[str]) -> RegisterUse:

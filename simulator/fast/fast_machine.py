@@ -73,13 +73,9 @@ class RunCertificate:
     granted: bool
     reason: str
     units: int
-    """Units: runs of operations with queues, and messages."""
     evaluations: int
-    """Evaluations of units until the times were found."""
     segments: int
-    """The most segments of a unit."""
     elements: int = 0
-    """Elements of granted parts."""
 
 
 @dataclass(frozen=True, slots=True)

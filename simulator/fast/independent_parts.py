@@ -42,7 +42,6 @@ class PartCertificate:
     reason: str
     elements: int
     first: int
-    """Its first element: row * width + column."""
 
 
 class Division:

@@ -56,7 +56,6 @@ class ResolvedOperand:
     register: Register | None = None
     is_counter: bool = False
     length: Index | None = None
-    """Known at run time only, as the stride."""
     stride: Index | None = None
     pointer: str = ""
     """The counter that holds the address of the vector's base."""
@@ -200,7 +199,6 @@ class ResolvedOperation:
     dest: ResolvedOperand
     sources: tuple[ResolvedOperand, ...]
     extent: int
-    """0 when it is known only at the start of a run of the operation."""
 
     @property
     def is_special(self) -> bool:

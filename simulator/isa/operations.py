@@ -66,7 +66,6 @@ class Operation:
     counts_as: str
     """The action that one element counts as: move, add, multiply or mac."""
     mixed: tuple[tuple[str, ...], ...] = ()
-    """The dtypes of each operand, destination first, where they differ."""
 
     @property
     def dtype(self) -> str:

@@ -63,7 +63,6 @@ class ElementKernel:
     loops: Mapping[str, tuple[tuple[int, int], ...]]
     walks: bool = False
     bodies: dict[Hashable, tuple[Instruction, ...]] = field(default_factory=dict, compare=False)
-    """Work on a tile that was written for one role, and is the same for the others."""
 
     @property
     def elements(self) -> int:

@@ -80,11 +80,9 @@ class DsdOperation(Instruction):
     label: str = ""
     on_control: OnControl | None = None
     index: Index | None = None
-    """The explicit index of descriptors with `wavelet_index_offset`."""
     priority: str = ""
     """Of its microthread (WSE-2), one of PRIORITIES; empty: the queue's or the descriptor's."""
     result: str | None = None
-    """Counter that gets 1 at the end, 0 when a FIFO ended the operation (test_or_suspend)."""
 
     @property
     def operands(self) -> tuple[Operand, ...]:

@@ -34,9 +34,7 @@ class Task:
     control: int | None = None
     arguments: tuple[tuple[str, str], ...] = ()
     teardown: str | None = None
-    """The color whose teardown by a control wavelet makes this local task active."""
     empty_input: int | None = None
-    """The input queue whose emptying after a `Flush` makes this local task active."""
     empty_output: int | None = None
 
     @property
@@ -75,7 +73,6 @@ class ElementCode:
     output_queues: tuple[Queue, ...] = ()
     tasks: tuple[Task, ...] = ()
     loads: tuple[LoadRegister, ...] = ()
-    """Registers loaded before the program starts."""
     main_priority: str = "medium_low"
     """Of the main thread beside microthreads, one of MAIN_PRIORITIES."""
 

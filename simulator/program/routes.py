@@ -188,7 +188,6 @@ class Route:
     switch: Switch | None = None
     filter: CounterFilter | RangeFilter | None = None
     teardown: bool = False
-    """The color starts torn down: nothing moves until the element ends the teardown."""
     swap: str = ""
     """One of SWAPS (WSE-2)."""
 

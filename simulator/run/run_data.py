@@ -67,9 +67,7 @@ class RunData:
     """
 
     header: dict[int, int]
-    """Columns of the store's header with their values."""
     recorded: Ids
-    """Elements whose operations are recorded."""
     memory: Mapping[str, MemoryInput]
     edges: Mapping[str, npt.ArrayLike]
 

@@ -50,17 +50,12 @@ class Counts:
     multiplies: int
     moves: int
     wavelet_hops: int
-    """Wavelets moved from a router to a neighbour router."""
     ramp_in_words: int
-    """Wavelets moved from routers into input queues."""
     ramp_out_words: int
-    """Wavelets moved from output queues into routers."""
     edge_in_words: int
     edge_out_words: int
     maps: int = 0
-    """Elements for which a map ran its body and stored a value."""
     labelled: Mapping[str, int] = field(default_factory=dict)
-    """Elements processed by operations on descriptors, by label."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +73,6 @@ class TimelineEntry:
     operation: str
     label: str
     thread: str
-    """`main`, or `ut0`... for a microthread."""
     start: int
     end: int
 
@@ -105,7 +99,6 @@ class Timeline(Sequence[TimelineEntry]):
 
     kinds: tuple[EntryKind, ...]
     table: Ints
-    """(entries, 5): row, column, number of the kind, start, end."""
 
     def __len__(self) -> int:
         return int(self.table.shape[0])
@@ -148,11 +141,8 @@ class IntervalOccupancy:
     """
 
     interval: int
-    """Cycles of an interval; the last one may end after the run."""
     link_words: Ints
-    """(intervals, H, W, 5): wavelets that left the router by N, E, S, W, R."""
     queue_word_cycles: Ints
-    """(intervals, H, W, 17): as `Trace.queue_word_cycles`."""
 
     def link_shares(self) -> npt.NDArray[np.float64]:
         """Return the share of each interval's cycles in which each link carried a wavelet, 0 to 1.
@@ -185,15 +175,10 @@ class Trace:
     """
 
     element_cycles: Ints
-    """(H, W, 4): idle, busy, waiting for input, waiting for output; sums to `cycles`."""
     stall_cycles: Ints
-    """(H, W, 6): by reason, as in STALLS."""
     link_words: Ints
-    """(H, W, 5): wavelets that left the router by N, E, S, W, R."""
     element_macs: Ints
-    """(H, W) multiply-accumulates."""
     timeline: Timeline
-    """Empty unless the run asked for it; in order of start, row, column, thread."""
     queue_word_cycles: Ints | None = None
     """(H, W, 17): cycles that words were in a queue or on the way into it, summed over the words.
 
@@ -201,7 +186,6 @@ class Trace:
     it is the mean number of words. None unless the machine counts it.
     """
     occupancy: IntervalOccupancy | None = None
-    """None unless the machine looks in intervals."""
     operation_work: tuple[Ints, ...] = ()
     """Of each code (operations, 2): runs, and cycles stalled on memory, in all elements."""
     stalls: Ints = field(default_factory=lambda: np.zeros((0, 5), dtype=np.int64))
@@ -238,16 +222,12 @@ class RunResult:
     """
 
     cycles: int
-    """Cycle at which the last task, operation and edge output has ended."""
     memory: Mapping[str, npt.NDArray[np.generic]]
-    """Per buffer name (H, W, *shape); zero where an element has no such buffer."""
     edges: Mapping[str, EdgeStream]
     counts: Counts
     trace: Trace
     assumed: tuple[str, ...] = ()
-    """Figures of the profile that nobody has published and that this result rests on."""
     notes: tuple[str, ...] = ()
-    """What the values may depend on by chance, if the run was to note it."""
 
     def __repr__(self) -> str:
         names = {"memory": list(self.memory)[:6], "edges": list(self.edges)[:6]}

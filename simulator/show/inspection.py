@@ -59,10 +59,8 @@ class CodeResources:
     """The whole SRAM that programs may use, in order of addresses."""
     free_bytes: int
     input_queues: tuple[tuple[int, str, int], ...]
-    """(id, color, words)."""
     output_queues: tuple[tuple[int, str, int], ...]
     tasks: tuple[tuple[str, str], ...]
-    """(name, what starts it)."""
     registers: tuple[RegisterNeed, ...]
     operations: int
 
@@ -77,7 +75,6 @@ class Inspection:
 
     codes: tuple[CodeResources, ...]
     link_colors: npt.NDArray[np.int64]
-    """(H, W, 5): colors that may leave a router by N, E, S, W, R, a bit per color id."""
     colors: tuple[tuple[int, str], ...]
 
     def colors_of(self, row: int, column: int, port: str) -> tuple[str, ...]:

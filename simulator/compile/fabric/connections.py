@@ -36,7 +36,6 @@ class SteeredTables:
     way: at.Table
     state: at.Table
     ports: Ids
-    """(ways, 5): port of each successor, -1 where there is none, or for the copy of a swap."""
     change: at.Table
 
 

@@ -66,23 +66,16 @@ class FifoNetwork:
 
     fifo: Rows
     queue: npt.NDArray[np.int32]
-    """(elements, 16): FIFO of each queue slot, -1 if not bound and used."""
     links: int
     ring_entries: int
     element: Rows
-    """Element (row * width + column) of each FIFO; of an edge port, the element at its border."""
     kind: npt.NDArray[np.int8]
-    """OUTPUT, ROUTER, INPUT, EDGE_IN or EDGE_OUT of each FIFO."""
     edge_inputs: tuple[Ids, ...]
-    """FIFOs of each edge input, per position."""
     edge_outputs: tuple[Ids, ...]
     leaving: tuple[Rows, ...]
-    """The router buffers whose words leave by each port."""
     steered: SteeredTables
     bound: tuple[Ids, ...]
-    """Per code (its elements, its layout's bindings): FIFOs that queues may be bound to later."""
     closed: Ids
-    """Input queues' FIFOs that no queue is bound to at the start: they take nothing."""
 
 
 OUTPUT, ROUTER, INPUT, EDGE_IN, EDGE_OUT = range(5)

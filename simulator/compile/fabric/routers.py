@@ -47,12 +47,9 @@ class ColorRouters:
 
     rx: Bits
     tx: Bits
-    """Port bits, of all that the router can be switched or changed to."""
     swap: Bits
     arrive: Ids
-    """(5, elements): number of the buffer that takes what comes in by each port, or -1."""
     buffers: list[tuple[Ids, Ids]]
-    """(numbers of the buffers, their elements)."""
 
     def takes(self, port: int, *, swapped: bool) -> Ids:
         """Return (elements,) the FIFO that takes a wavelet coming in by a port, or -1.
@@ -85,7 +82,6 @@ class RoutePiece(NamedTuple):
     """
 
     configurations: Sequence[Route]
-    """The route, then what it can be changed to."""
     elements: Ids
 
 

@@ -177,9 +177,7 @@ class Steering:
     states: list[at.Table] = field(default_factory=list)
     ports: list[Ids] = field(default_factory=list)
     steered: list[tuple[Ids, Ids]] = field(default_factory=list)
-    """(buffers, their ways)."""
     changes: list[at.Table] = field(default_factory=list)
-    """A row per configuration that a router can be changed to."""
     way_count: int = 0
     state_count: int = 0
 

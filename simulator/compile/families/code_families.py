@@ -55,7 +55,6 @@ class _Stage:
 
     answers: list[tuple[FamilyConditions, AnswerFiller[Any]]] = field(default_factory=list)
     misses: int = 0
-    """Members that went another way than all known ones."""
     untraced: int = 0
 
     def learn(

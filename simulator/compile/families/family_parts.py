@@ -131,7 +131,6 @@ class _FamilySplitter:
     """Values with a hash."""
     numbers: list[int] = field(default_factory=list)
     exact: list[object] = field(default_factory=list)
-    """Queues, which have to be integers, too."""
     names: dict[str, int] = field(default_factory=dict)
     """Each name, with the number of names before it."""
     labels: list[str] = field(default_factory=list)

@@ -260,9 +260,7 @@ class FamilyConditions:
 
     steps: tuple[tuple[int, Form, Form], ...]
     width: int
-    """1, the numbers and the steps."""
     below: Ints
-    """Rows whose sums are below 0."""
     not_zero: Ints
 
     def slots_for(self, numbers: Sequence[int]) -> Ints | None:

@@ -50,11 +50,8 @@ class FifoLines(NamedTuple):
     """
 
     down: Ints
-    """As in UnitLayout."""
     node: Bools
-    """Whether a FIFO is a port of its own."""
     work: Ints
-    """(4, most segments of a FIFO, 3)."""
 
 
 class FifoPairs(NamedTuple):

@@ -51,9 +51,7 @@ class SolverAttempt:
     """
 
     capacity: int
-    """Segments per unit."""
     window: int
-    """Cycles (X_WINDOW); FOREVER: first come, first served."""
     eighths: int
     """Most evaluations per unit, in eighths."""
     spare: int

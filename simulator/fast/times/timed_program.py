@@ -56,7 +56,6 @@ class TimedProgram:
     scripts: tuple[Script, ...]
     times: Times
     division: Division
-    """Which parts are granted."""
 
     @property
     def edge_outputs(self) -> Bools:

@@ -47,19 +47,13 @@ class LineTables(NamedTuple):
     """
 
     channel: tuple[Ints, ...]
-    """Source port of each FIFO; latency, space and credit of the channel from there to the FIFO."""
     down: Ints
     root: Ints
-    """FIFO where the stream of each FIFO begins; `down`: the next port down."""
     branch: Bools
-    """Router buffers that are timed by themselves."""
     sends: Bools
-    """Output queues."""
     takes: Bools
-    """Input queues."""
     enters: Bools
     leaves: Bools
-    """Edge inputs and edge outputs of the parts that are not refused."""
 
 
 def lines_of(network: FifoNetwork, division: Division) -> LineTables:

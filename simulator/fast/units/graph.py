@@ -88,30 +88,17 @@ class UnitGraph(NamedTuple):
     """
 
     unit: Ints
-    """(units, U_WIDTH)."""
     port: Ints
-    """(FIFOs, P_WIDTH)."""
     entry: Ints
-    """(entries, 2): unit and its first index, in order for each port."""
     child: Ints
-    """The ports to which each port's words go."""
     op: Ints
-    """(operations of all scripts, 6): first term, terms, first follower, followers, first span,
-    spans."""
     term: Ints
-    """(terms, 3): kind, operation, cycles."""
     follower: Ints
-    """Operations of the same element whose start depends on an operation."""
     span: Ints
-    """(spans, 3): first term, terms, cycles, those of each operation together."""
     span_term: Ints
-    """(terms, 3): like `term`."""
     contest: Ints
-    """(ports, C_WIDTH), or empty if no link is contended."""
     rival: Ints
-    """Ports that contend with another port, directly or by others."""
     filter: Ints
-    """(filters, K_WIDTH)."""
 
 
 class UnitLayout(NamedTuple):
@@ -124,14 +111,10 @@ class UnitLayout(NamedTuple):
     """
 
     elements: tuple[Ints, ...]
-    """Elements of each code."""
     first: tuple[int, ...]
-    """First unit of each code: element i, operation k is unit first + i * operations + k."""
     first_op: tuple[int, ...]
     down: Ints
-    """Next port down of each FIFO."""
     root: Ints
-    """FIFO where the stream of each FIFO begins."""
     filters: RampFilters
 
 
@@ -232,25 +215,15 @@ class Times(NamedTuple):
     """
 
     segment: Ints
-    """(units, capacity, 3)."""
     pieces: Ints
-    """Segments of each unit; 0: not known."""
     start: Ints
-    """Dispatch of each unit, the earliest cycle of its first element."""
     first: Ints
-    """Cycle of each unit's first word, once solved."""
     last: Ints
-    """Cycle of each unit's last word; while the solver runs, `first` holds the cycles from which on
-    what units read has changed, `last` the units that wait."""
     header: Ints
     queue: Ints
     """Ring of the units to evaluate; its tail is the last number."""
     queued: Ints
     work: Ints
-    """(4, capacity, 3)."""
     ready: Ints
-    """(units, capacity, 3) where links are contended: the cycles from which each word could go."""
     arrived: Ints
-    """Segments of the readiness of each unit."""
     bid: Ints
-    """(FIFOs of one group, B_WIDTH)."""

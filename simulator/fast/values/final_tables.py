@@ -224,11 +224,8 @@ class MarkCounts(NamedTuple):
     """
 
     first: Ints
-    """The first unit of each."""
     marks: CycleMarks
-    """Working space for one element."""
     counts: Ints
-    """(elements, 8): cycles of each combination of marks."""
 
 
 def element_cycles(timed: TimedProgram, cycles: int, states: Ints) -> None:

@@ -47,11 +47,8 @@ class SourcePlace(NamedTuple):
     """
 
     row: int
-    """Operand row, -1 for none."""
     place: int
-    """Address of its position in the thread."""
     data: int
-    """First word in `ValueState.data`, -1 unless it is a queue."""
 
 
 @inner_kernel

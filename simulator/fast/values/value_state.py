@@ -39,19 +39,12 @@ class ValueState(NamedTuple):
     store: at.Table
     memory: at.Memory
     data: npt.NDArray[np.uint32]
-    """All words of all streams."""
     stream: Ints
-    """(FIFOs, S_WIDTH)."""
     element: Ints
-    """(elements, G_WIDTH)."""
     tasks: Ints
-    """The tasks of all codes, in the order in which they run."""
     stack: Ints
-    """Elements that can go on."""
     fifo: int
-    """Address of the first FIFO."""
     filter: Ints
-    """(filters, K_WIDTH)."""
 
 
 def new_value_state(

@@ -53,16 +53,12 @@ class FabricOp:
 
     extent: int
     gap: int
-    """Cycles per element."""
     asynchronous: bool
     thread: int
     queues: tuple[Span, ...]
-    """(queue slot, index of its first word in the slot's stream)."""
     terms: tuple[Term, ...]
     together: tuple[int, ...]
-    """Earlier operations that may still run at its dispatch."""
     exclusive: tuple[int, ...]
-    """Earlier operations on the same queue or thread, which must have ended."""
 
 
 class MainSpan(NamedTuple):
@@ -96,11 +92,8 @@ class MainThreadWalk:
     ops: tuple[FabricOp, ...]
     events: tuple[Event, ...]
     runs: tuple[int, ...]
-    """Elements that each operation of the code does, in all its runs."""
     tasks: tuple[int, ...]
-    """Tasks in the order in which they run."""
     words: tuple[int, ...]
-    """Words that pass each of the 16 queue slots."""
     nests: tuple[LoopRuns, ...] = ()
     spans: tuple[MainSpan, ...] = ()
     dispatches: tuple[int, ...] = ()
@@ -138,25 +131,15 @@ class OpTables(NamedTuple):
     """
 
     op: Ints
-    """(operations, Q_WIDTH)."""
     start: Ints
-    """(operations, 4): first term, terms, first follower, followers."""
     term: Ints
-    """(terms, 3): kind, operation, cycles."""
     follower: Ints
-    """Operations whose start depends on an operation, in order."""
     slot: Ints
-    """(queue slots in use, SLOT_WIDTH)."""
     passing: Ints
-    """(passes, 2): operation and first word of every pass through a queue, slot by slot."""
     exclusive: Ints
-    """(pairs, 2): operation, earlier operation that must have ended."""
     together: Ints
-    """(pairs, 2): operation, earlier operation that may still run."""
     span: Ints
-    """(pairs, 4): first term, terms, cycles of the main thread, operation beside it."""
     span_term: Ints
-    """(terms, 3): kind, operation, cycles."""
 
 
 TableRows = tuple[Sequence[Sequence[int]], ...]
@@ -175,10 +158,8 @@ class Script:
 
     tables: OpTables
     ending: tuple[Event, ...]
-    """See `MainThreadWalk.ending`."""
     tasks: tuple[int, ...]
     overlaps: bool
-    """Whether an operation runs on a microthread."""
     find_walk: Callable[[], MainThreadWalk]
 
     @property

@@ -56,13 +56,9 @@ class WalkState:
     """
 
     active: int = 0
-    """Bits of tasks."""
     blocked: int = 0
     variables: CounterValues = field(default_factory=CounterValues)
     pending: dict[int, tuple[int, int]] = field(default_factory=dict)
-    """Fabric operations for whose end no task has waited: (action, task)."""
     touched: dict[int, TouchedWords] = field(default_factory=dict)
-    """Words of these operations."""
     registers: dict[int, HeldVector] = field(default_factory=dict)
-    """What data-structure registers hold, by number."""
     terms: list[Term] = field(default_factory=lambda: [(ORIGIN, 0, 0)])
