@@ -5,12 +5,7 @@ from __future__ import annotations
 import math
 from importlib.util import find_spec
 
-from tilewright.arch.components.cost_query import (
-    ActionEstimate,
-    CostEstimate,
-    CostQuery,
-    Estimator,
-)
+from tilewright.arch.components.cost_query import ActionEstimate, CostEstimate, CostQuery, Estimator
 from tilewright.arch.components.hwcomponents import HwComponents
 from tilewright.arch.errors import SpecError
 

@@ -18,12 +18,7 @@ from tilewright.arch.components.components import (
 )
 from tilewright.arch.components.einsum_scope import Scope
 from tilewright.arch.errors import SpecError
-from tilewright.arch.flattening.build import (
-    Surroundings,
-    build_component,
-    fanout_of,
-    tensor_rules,
-)
+from tilewright.arch.flattening.build import Surroundings, build_component, fanout_of, tensor_rules
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.arch.flattening.kinds.renamed_component import renamed_paths
 from tilewright.arch.flattening.kinds.scope_signature import einsum_signature

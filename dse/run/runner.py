@@ -33,13 +33,7 @@ from tilewright.dse.run.interrupts import INTERRUPTED, stop_on_signals
 from tilewright.dse.run.record import Trial
 from tilewright.dse.run.rundir import FRONT, SPEC, RunDirectory
 from tilewright.dse.run.study_loop import Setting, Watcher, explore, is_complete, shown_in_detail
-from tilewright.dse.store.extension import (
-    Changes,
-    extend_run,
-    outcomes_before,
-    since_of,
-    spec_text,
-)
+from tilewright.dse.store.extension import Changes, extend_run, outcomes_before, since_of, spec_text
 from tilewright.dse.store.kept_inputs import changed_origins, keep_inputs
 from tilewright.dse.store.safe_files import RunError, pretty_json, write_atomically
 from tilewright.dse.study.changed_keys import differing_keys

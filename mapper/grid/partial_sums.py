@@ -18,11 +18,7 @@ import numpy.typing as npt
 
 from tilewright.mapper.grid.number_types import joins_in_one_operation
 from tilewright.mapper.grid.reductions import Axis, Chain, Phase, line_chains, receives
-from tilewright.mapper.grid.schemes.reduction_scheme import (
-    Order,
-    ReductionScheme,
-    reduction_scheme,
-)
+from tilewright.mapper.grid.schemes.reduction_scheme import Order, ReductionScheme, reduction_scheme
 from tilewright.mapper.grid.schemes.ring_reduction import (
     MOST_IN_RING,
     RingReduction,

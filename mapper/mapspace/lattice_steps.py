@@ -9,9 +9,7 @@ import numpy as np
 
 from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.templates.slots import Slot, TemporalLoops
-from tilewright.mapper.templates.spatial_choices import (
-    SpatialLoops,
-)
+from tilewright.mapper.templates.spatial_choices import SpatialLoops
 
 
 def completions_above(lattice: Lattice, slot: Slot, completions: Any) -> Any:

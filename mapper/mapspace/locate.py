@@ -18,13 +18,7 @@ from tilewright.mapper.mapping.mapping import (
 from tilewright.mapper.mapspace.assemble import Tile
 from tilewright.mapper.templates.placement import Template
 from tilewright.mapper.templates.problem import Problem
-from tilewright.mapper.templates.slots import (
-    Fill,
-    Reservation,
-    Slot,
-    TemporalLoops,
-    TollCrossing,
-)
+from tilewright.mapper.templates.slots import Fill, Reservation, Slot, TemporalLoops, TollCrossing
 from tilewright.mapper.templates.spatial_choices import SpatialLoops
 
 

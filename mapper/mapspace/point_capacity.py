@@ -9,9 +9,7 @@ from operator import floordiv
 from tilewright.mapper.mapspace.assemble import Tile
 from tilewright.mapper.templates.problem import Problem
 from tilewright.mapper.templates.slots import Reservation, Slot
-from tilewright.mapper.templates.spatial_choices import (
-    SpatialLoops,
-)
+from tilewright.mapper.templates.spatial_choices import SpatialLoops
 
 
 def reserved_bits(problem: Problem, slot: Reservation, tile: Mapping[str, int]) -> float:

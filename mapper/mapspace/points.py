@@ -27,12 +27,7 @@ from tilewright.mapper.templates.placement import Template
 from tilewright.mapper.templates.problem import Problem
 from tilewright.mapper.templates.required_tile_shape import required_tile_shape
 from tilewright.mapper.templates.slots import Fill, Reservation, Slot, TemporalLoops
-from tilewright.mapper.templates.spatial_choices import (
-    Choice,
-    DimName,
-    SpatialLoops,
-    holds,
-)
+from tilewright.mapper.templates.spatial_choices import Choice, DimName, SpatialLoops, holds
 
 Tiles = tuple[Tile, ...]
 EXACT = 2.0**53  # whole numbers below are exact in float64, and so are their sums

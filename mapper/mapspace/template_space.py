@@ -17,12 +17,7 @@ from tilewright.mapper.model.conventions import conventions_called
 from tilewright.mapper.templates.adjacent_holders import with_adjacent_holders
 from tilewright.mapper.templates.dominated import is_needless
 from tilewright.mapper.templates.lane_variants import some_lanes, with_lanes
-from tilewright.mapper.templates.placement import (
-    Placement,
-    Template,
-    templates,
-    until_backed,
-)
+from tilewright.mapper.templates.placement import Placement, Template, templates, until_backed
 from tilewright.mapper.templates.placement_rules import (
     placement_like,
     placements,

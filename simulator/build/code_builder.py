@@ -7,9 +7,7 @@ from operator import index
 from typing import Any
 
 from tilewright.simulator.build.task_builder import Arguments, TaskBuilder, as_load
-from tilewright.simulator.check.field_types import (
-    new_record,
-)
+from tilewright.simulator.check.field_types import new_record
 from tilewright.simulator.descriptors.fabric_streams import queue_of_color
 from tilewright.simulator.isa.dsd import (
     Buffer,
@@ -29,17 +27,9 @@ from tilewright.simulator.isa.dsd import (
 from tilewright.simulator.isa.index_expression import Index, as_index
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.isa.number_types import DTYPES
-from tilewright.simulator.isa.tensor_access import (
-    check_alone,
-    check_one_variable,
-    lowered_access,
-)
+from tilewright.simulator.isa.tensor_access import check_alone, check_one_variable, lowered_access
 from tilewright.simulator.program.instruction import LoadRegister
-from tilewright.simulator.program.program import (
-    ElementCode,
-    Queue,
-    Task,
-)
+from tilewright.simulator.program.program import ElementCode, Queue, Task
 
 
 def _shape(shape: Sequence[int] | int, place: str) -> tuple[int, ...]:

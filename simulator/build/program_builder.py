@@ -8,18 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.simulator.build.code_builder import CodeBuilder
-from tilewright.simulator.check.field_types import (
-    check_fields,
-    new_record,
-)
+from tilewright.simulator.check.field_types import check_fields, new_record
 from tilewright.simulator.check.route_check import is_inside
 from tilewright.simulator.check.validate import check_program
 from tilewright.simulator.compile.families.code_families import canonical_code
 from tilewright.simulator.isa.machine_errors import ProgramError
-from tilewright.simulator.program.program import (
-    ElementCode,
-    Program,
-)
+from tilewright.simulator.program.program import ElementCode, Program
 from tilewright.simulator.program.routes import (
     MAX_ELEMENTS,
     Area,

@@ -14,9 +14,7 @@ from tilewright.simulator.program.code_parts import (
     all_operations,
     loaded_descriptors,
 )
-from tilewright.simulator.program.instruction import (
-    LoadRegister,
-)
+from tilewright.simulator.program.instruction import LoadRegister
 from tilewright.simulator.program.program import ElementCode
 
 

@@ -16,13 +16,8 @@ from tilewright.simulator.instructions.router_changes import route_changes
 from tilewright.simulator.instructions.table import kind_of
 from tilewright.simulator.isa.machine_errors import ErrorSubject, ProgramError
 from tilewright.simulator.profiles.profile import Profile, profile_number
-from tilewright.simulator.program.code_parts import (
-    all_instructions,
-)
-from tilewright.simulator.program.program import (
-    ElementCode,
-    Program,
-)
+from tilewright.simulator.program.code_parts import all_instructions
+from tilewright.simulator.program.program import ElementCode, Program
 from tilewright.simulator.program.routes import Route
 
 _CODES: Final = IdentityCache(256)

@@ -9,11 +9,7 @@ from tilewright.simulator.instructions.queue_changes import BindQueue
 from tilewright.simulator.isa.machine_errors import ErrorSubject, ProgramError
 from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.program.code_parts import all_instructions
-from tilewright.simulator.program.program import (
-    ElementCode,
-    Program,
-    Task,
-)
+from tilewright.simulator.program.program import ElementCode, Program, Task
 
 
 def check_tasks(code: ElementCode) -> None:

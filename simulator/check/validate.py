@@ -38,11 +38,7 @@ from tilewright.simulator.isa.dsd import Buffer
 from tilewright.simulator.isa.machine_errors import ErrorSubject, ProgramError
 from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.program.code_parts import all_instructions
-from tilewright.simulator.program.program import (
-    ElementCode,
-    Program,
-    Task,
-)
+from tilewright.simulator.program.program import ElementCode, Program, Task
 from tilewright.simulator.program.routes import EdgeInput, EdgeOutput
 from tilewright.simulator.text.tokens import MAX_DEPTH
 

@@ -18,12 +18,8 @@ from tilewright.simulator.compile.buffer_memory import BufferMap
 from tilewright.simulator.compile.code.code_tables import compile_codes
 from tilewright.simulator.compile.fabric.network import FifoNetwork
 from tilewright.simulator.compile.fabric.topology import network_of
-from tilewright.simulator.compile.store import (
-    ProgramStore,
-)
-from tilewright.simulator.compile.store_layout import (
-    StoreLayout,
-)
+from tilewright.simulator.compile.store import ProgramStore
+from tilewright.simulator.compile.store_layout import StoreLayout
 from tilewright.simulator.compile.table_blocks import CodeLayout, ProgramTables
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.profiles.profile import Profile

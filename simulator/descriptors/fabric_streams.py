@@ -12,10 +12,7 @@ from tilewright.simulator.descriptors.kind import DescriptorKind
 from tilewright.simulator.isa.dsd import ENDLESS, Fabin, Fabout
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.isa.operands import ResolvedOperand
-from tilewright.simulator.program.program import (
-    ElementCode,
-    Queue,
-)
+from tilewright.simulator.program.program import ElementCode, Queue
 from tilewright.simulator.text.tokens import Line, Properties, flag, print_name, print_settings
 
 FABIN_PROPERTIES: Final[Properties] = {

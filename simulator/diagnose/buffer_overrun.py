@@ -9,10 +9,7 @@ from tilewright.simulator.instructions.scalar_operation import ScalarOperation
 from tilewright.simulator.isa.dsd import Element
 from tilewright.simulator.isa.machine_errors import MachineError
 from tilewright.simulator.isa.operands import ResolvedOperand
-from tilewright.simulator.program.instruction import (
-    DsdOperation,
-    LoadRegister,
-)
+from tilewright.simulator.program.instruction import DsdOperation, LoadRegister
 
 
 def bounds_error(final: FinalState, element: int, operand: int, cycle: int) -> MachineError:

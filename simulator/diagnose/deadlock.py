@@ -8,13 +8,7 @@ from itertools import chain, islice
 import numpy as np
 
 from tilewright.simulator.compile import columns as at
-from tilewright.simulator.compile.fabric.network import (
-    EDGE_IN,
-    EDGE_OUT,
-    INPUT,
-    OUTPUT,
-    ROUTER,
-)
+from tilewright.simulator.compile.fabric.network import EDGE_IN, EDGE_OUT, INPUT, OUTPUT, ROUTER
 from tilewright.simulator.diagnose.failed_part import operation_at
 from tilewright.simulator.diagnose.final_state import FinalState
 from tilewright.simulator.diagnose.wait_graph import End, Reason, Wait

@@ -9,16 +9,9 @@ import numpy as np
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.diagnose.final_state import FinalState
 from tilewright.simulator.instructions.queue_changes import BindQueue
-from tilewright.simulator.instructions.router_changes import (
-    EndTeardown,
-    Reconfigure,
-)
+from tilewright.simulator.instructions.router_changes import EndTeardown, Reconfigure
 from tilewright.simulator.instructions.scalar_operation import ScalarOperation
-from tilewright.simulator.program.instruction import (
-    DsdOperation,
-    Instruction,
-    LoadRegister,
-)
+from tilewright.simulator.program.instruction import DsdOperation, Instruction, LoadRegister
 from tilewright.simulator.program.routes import Route
 
 OF_MAIN_THREAD: Final = (

@@ -10,9 +10,7 @@ from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.code.queue_slots import first_color
 from tilewright.simulator.compile.compiled_program import CompiledProgram
 from tilewright.simulator.compile.fabric.network import EDGE_OUT, FifoNetwork
-from tilewright.simulator.compile.store_layout import (
-    StoreLayout,
-)
+from tilewright.simulator.compile.store_layout import StoreLayout
 from tilewright.simulator.compile.table_blocks import CodeLayout
 from tilewright.simulator.instructions.scalar_operation import ScalarOperation
 from tilewright.simulator.isa.number_types import DTYPES

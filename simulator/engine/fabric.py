@@ -44,12 +44,7 @@ from tilewright.simulator.compile.columns import (
     Table,
     Word,
 )
-from tilewright.simulator.engine.jit import (
-    address,
-    inline_kernel,
-    inner_kernel,
-    part_kernel,
-)
+from tilewright.simulator.engine.jit import address, inline_kernel, inner_kernel, part_kernel
 
 
 @inner_kernel

@@ -9,13 +9,7 @@ from __future__ import annotations
 
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.columns import Memory, Table, Word
-from tilewright.simulator.engine.jit import (
-    address,
-    inline_kernel,
-    inner_kernel,
-    part_kernel,
-    use,
-)
+from tilewright.simulator.engine.jit import address, inline_kernel, inner_kernel, part_kernel, use
 from tilewright.simulator.engine.values.datapath import do_memory, start_walk
 from tilewright.simulator.engine.values.memory_words import read_word, write_word
 

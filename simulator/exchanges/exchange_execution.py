@@ -14,16 +14,8 @@ from tilewright.mapper.grid.space_time import SpaceTime
 from tilewright.simulator.exchanges.buffers import HELD, NEEDED, ExchangeAddresses
 from tilewright.simulator.exchanges.exchange_bound import program_bound
 from tilewright.simulator.exchanges.halo_program import halo_program
-from tilewright.simulator.exchanges.reshard_program import (
-    ReshardPhase,
-    limits_of,
-    reshard_phases,
-)
-from tilewright.simulator.execution.action_counts import (
-    action_energies,
-    leak_energies,
-    total_hops,
-)
+from tilewright.simulator.exchanges.reshard_program import ReshardPhase, limits_of, reshard_phases
+from tilewright.simulator.execution.action_counts import action_energies, leak_energies, total_hops
 from tilewright.simulator.execution.drawn_operands import AnyArray, WrongResult
 from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.lowering.addresses import Taken, free_word

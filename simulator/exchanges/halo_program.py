@@ -18,12 +18,7 @@ from tilewright.mapper.grid.reductions import Axis
 from tilewright.simulator.build.code_builder import CodeBuilder
 from tilewright.simulator.build.program_builder import ProgramBuilder
 from tilewright.simulator.build.task_builder import TaskBuilder
-from tilewright.simulator.exchanges.buffers import (
-    HELD,
-    NEEDED,
-    ExchangeAddresses,
-    declare_loops,
-)
+from tilewright.simulator.exchanges.buffers import HELD, NEEDED, ExchangeAddresses, declare_loops
 from tilewright.simulator.isa.dsd import Ref
 from tilewright.simulator.lowering.kernel import MOST_DIMENSIONS
 from tilewright.simulator.lowering.number_operations import move_of, simd_mode

@@ -23,12 +23,7 @@ from tilewright.mapper.grid.exchanges.flow_phases import (
 from tilewright.mapper.grid.exchanges.reshard import Place, Reshard
 from tilewright.simulator.build.code_builder import CodeBuilder
 from tilewright.simulator.build.program_builder import ProgramBuilder
-from tilewright.simulator.exchanges.buffers import (
-    HELD,
-    NEEDED,
-    ExchangeAddresses,
-    declare_loops,
-)
+from tilewright.simulator.exchanges.buffers import HELD, NEEDED, ExchangeAddresses, declare_loops
 from tilewright.simulator.lowering.kernel import MOST_DIMENSIONS
 from tilewright.simulator.lowering.number_operations import move_of, simd_mode
 from tilewright.simulator.profiles.profile import Profile

@@ -20,10 +20,7 @@ from tilewright.mapper.mapping.mapping import Mapping
 from tilewright.mapper.model.evaluation import check_mapping
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.workload import Workload
-from tilewright.simulator.exchanges.exchange_execution import (
-    ExchangeExecution,
-    execute_exchange,
-)
+from tilewright.simulator.exchanges.exchange_execution import ExchangeExecution, execute_exchange
 from tilewright.simulator.execution.drawn_operands import (
     AnyArray,
     operand_shape,
@@ -35,10 +32,7 @@ from tilewright.simulator.execution.einsum_execution import (
     ExecutionSettings,
     execute_einsum,
 )
-from tilewright.simulator.execution.exchange import (
-    Exchange,
-    ReadyMemories,
-)
+from tilewright.simulator.execution.exchange import Exchange, ReadyMemories
 from tilewright.simulator.execution.mapped_workload import mapped_workload
 from tilewright.simulator.execution.pipeline_execution import PipelineExecution, execute_pipeline
 from tilewright.simulator.lowering.number_operations import NUMPY

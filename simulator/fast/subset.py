@@ -19,12 +19,7 @@ from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.fabric.network import ROUTER, FifoNetwork
 from tilewright.simulator.compile.families.code_families import constant_answer, family_answer
 from tilewright.simulator.fast.no_certificate import Ints, NotCovered
-from tilewright.simulator.instructions.control_flow import (
-    Add,
-    If,
-    Loop,
-    Set,
-)
+from tilewright.simulator.instructions.control_flow import Add, If, Loop, Set
 from tilewright.simulator.instructions.element_map import Map
 from tilewright.simulator.instructions.scalar_operation import ScalarOperation
 from tilewright.simulator.instructions.task_states import Activate, Block, Unblock
@@ -44,19 +39,8 @@ from tilewright.simulator.isa.operands import ResolvedOperation
 from tilewright.simulator.isa.resolving import resolve
 from tilewright.simulator.program.code_parts import all_instructions, all_loads, all_operations
 from tilewright.simulator.program.instruction import DsdOperation, Instruction, LoadRegister
-from tilewright.simulator.program.program import (
-    ElementCode,
-    Program,
-    Queue,
-    Task,
-)
-from tilewright.simulator.program.routes import (
-    Color,
-    CounterFilter,
-    EdgeInput,
-    EdgeOutput,
-    Route,
-)
+from tilewright.simulator.program.program import ElementCode, Program, Queue, Task
+from tilewright.simulator.program.routes import Color, CounterFilter, EdgeInput, EdgeOutput, Route
 
 KNOWN: Final[dict[type[Any], frozenset[str]]] = {
     kind: frozenset(names.split())

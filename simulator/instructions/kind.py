@@ -17,10 +17,7 @@ from tilewright.simulator.isa.dsd import Fifo, Register
 from tilewright.simulator.isa.operands import ResolvedOperand, ResolvedOperation
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.instruction import DsdOperation, Instruction, LoadRegister
-from tilewright.simulator.program.program import (
-    ElementCode,
-    Program,
-)
+from tilewright.simulator.program.program import ElementCode, Program
 from tilewright.simulator.program.routes import RouteChange
 from tilewright.simulator.text.tokens import Line
 

@@ -7,12 +7,7 @@ from typing import Final
 
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.code.queue_slots import first_color, slot_of
-from tilewright.simulator.instructions.kind import (
-    ColorContext,
-    Encoder,
-    Kind,
-    ProfileContext,
-)
+from tilewright.simulator.instructions.kind import ColorContext, Encoder, Kind, ProfileContext
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.program.instruction import Instruction
 from tilewright.simulator.program.program import ElementCode

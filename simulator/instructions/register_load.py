@@ -23,13 +23,7 @@ from tilewright.simulator.instructions.completion import (
     target_task,
     target_text,
 )
-from tilewright.simulator.instructions.kind import (
-    BodyParser,
-    CheckContext,
-    Counts,
-    Encoder,
-    Kind,
-)
+from tilewright.simulator.instructions.kind import BodyParser, CheckContext, Counts, Encoder, Kind
 from tilewright.simulator.isa.dsd import (
     FILES,
     Circbuf,

@@ -15,12 +15,7 @@ from tilewright.simulator.instructions.completion import (
     target_text,
     task_number,
 )
-from tilewright.simulator.instructions.kind import (
-    CheckContext,
-    Encoder,
-    Kind,
-    ProfileContext,
-)
+from tilewright.simulator.instructions.kind import CheckContext, Encoder, Kind, ProfileContext
 from tilewright.simulator.program.instruction import Instruction
 from tilewright.simulator.text.tokens import print_name
 

@@ -20,12 +20,7 @@ from tilewright.simulator.isa.dsd import (
     Register,
 )
 from tilewright.simulator.isa.index_expression import NO_OFFSET, Index
-from tilewright.simulator.isa.operations import (
-    ADD_CARRY,
-    DROP,
-    MAP,
-    Operation,
-)
+from tilewright.simulator.isa.operations import ADD_CARRY, DROP, MAP, Operation
 from tilewright.simulator.program.instruction import DsdOperation
 
 

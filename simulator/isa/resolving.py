@@ -24,12 +24,7 @@ from tilewright.simulator.isa.index_expression import NO_OFFSET, Index
 from tilewright.simulator.isa.machine_errors import ProgramError, close_names
 from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.isa.operands import ResolvedOperand, ResolvedOperation
-from tilewright.simulator.isa.operations import (
-    DROP,
-    OPERATIONS,
-    Operation,
-    variant,
-)
+from tilewright.simulator.isa.operations import DROP, OPERATIONS, Operation, variant
 from tilewright.simulator.program.instruction import DsdOperation
 from tilewright.simulator.program.program import ElementCode
 

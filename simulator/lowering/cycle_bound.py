@@ -23,12 +23,7 @@ from tilewright.mapper.grid.schemes.reduction_scheme import Order, ReductionSche
 from tilewright.mapper.grid.schemes.snake import Snake
 from tilewright.mapper.grid.space_time import SpaceTime
 from tilewright.simulator.compile.columns import BANKS
-from tilewright.simulator.lowering.element_program import (
-    JOIN,
-    OTHER_SLOT,
-    SLOT,
-    STEP,
-)
+from tilewright.simulator.lowering.element_program import JOIN, OTHER_SLOT, SLOT, STEP
 from tilewright.simulator.lowering.plan import Plan
 from tilewright.simulator.lowering.rings.ring_bound import least_slice, ring_cycles, ring_end
 from tilewright.simulator.lowering.sum_roles import Role

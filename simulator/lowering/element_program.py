@@ -15,12 +15,7 @@ from tilewright.simulator.build.code_builder import CodeBuilder
 from tilewright.simulator.build.task_builder import TaskBuilder
 from tilewright.simulator.isa.dsd import Ref
 from tilewright.simulator.isa.index_expression import Index, variable
-from tilewright.simulator.lowering.kernel import (
-    ElementKernel,
-    Point,
-    declare_vectors,
-    emit_kernel,
-)
+from tilewright.simulator.lowering.kernel import ElementKernel, Point, declare_vectors, emit_kernel
 from tilewright.simulator.lowering.number_operations import move_of, simd_of
 from tilewright.simulator.lowering.rings.ring_sums import RingProgram, ring_program
 from tilewright.simulator.lowering.rings.shift_program import (

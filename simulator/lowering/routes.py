@@ -16,12 +16,7 @@ from tilewright.simulator.lowering.number_operations import port_dtype
 from tilewright.simulator.lowering.rings.ring_sums import route_ring
 from tilewright.simulator.lowering.sum_roles import OUT, SHARE, exit_color, link_color
 from tilewright.simulator.program.areas import areas_along, areas_of, equal_areas
-from tilewright.simulator.program.routes import (
-    Area,
-    CounterFilter,
-    EdgeInput,
-    EdgeOutput,
-)
+from tilewright.simulator.program.routes import Area, CounterFilter, EdgeInput, EdgeOutput
 
 _DIRECTIONS = {(0, 1): ("E", "W"), (0, -1): ("W", "E"), (1, 0): ("S", "N")}
 """By the step in rows and columns: the side by which a sum leaves, and by which it comes in."""

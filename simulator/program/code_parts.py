@@ -11,10 +11,7 @@ from typing import Final
 from tilewright.arch.memo import IdentityCache
 from tilewright.simulator.isa.dsd import Dsd, Register
 from tilewright.simulator.program.instruction import DsdOperation, Instruction, LoadRegister
-from tilewright.simulator.program.program import (
-    ElementCode,
-    Task,
-)
+from tilewright.simulator.program.program import ElementCode, Task
 
 _LISTS: Final = IdentityCache(64)
 

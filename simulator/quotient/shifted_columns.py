@@ -19,22 +19,13 @@ from tilewright.simulator.fast.partition_solve import USUAL, effort_before, solv
 from tilewright.simulator.fast.proofs.certificate import ends_of, units_of
 from tilewright.simulator.fast.times.segments import T
 from tilewright.simulator.fast.times.timed_program import TimedProgram, main_ends
-from tilewright.simulator.fast.units.graph import (
-    P_LATENCY,
-    P_SOURCE,
-    THREAD,
-    X_COMPLETION,
-)
+from tilewright.simulator.fast.units.graph import P_LATENCY, P_SOURCE, THREAD, X_COMPLETION
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.program import Program
 from tilewright.simulator.program.transposed import transposed
 from tilewright.simulator.quotient.line_blocks import Ints
-from tilewright.simulator.quotient.passing_streams import (
-    NOTHING,
-    PassingStreams,
-    passing_streams,
-)
+from tilewright.simulator.quotient.passing_streams import NOTHING, PassingStreams, passing_streams
 from tilewright.simulator.quotient.small_times import matching, unit_places
 from tilewright.simulator.run.machine import Machine
 

@@ -8,9 +8,7 @@ import numpy.typing as npt
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.buffer_memory import stream_values
 from tilewright.simulator.compile.fabric.network import EDGE_IN, OUTPUT, ROUTER
-from tilewright.simulator.compile.store_layout import (
-    StoreTable,
-)
+from tilewright.simulator.compile.store_layout import StoreTable
 from tilewright.simulator.compile.table_blocks import CodeLayout
 from tilewright.simulator.diagnose.final_state import FinalState
 from tilewright.simulator.diagnose.memory_race import race_notes

@@ -13,9 +13,7 @@ from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.buffer_memory import MemoryInput, element_place, stream_bits
 from tilewright.simulator.compile.compiled_program import CompiledProgram
 from tilewright.simulator.compile.fabric.queue_fusion import Ids
-from tilewright.simulator.compile.store import (
-    aligned,
-)
+from tilewright.simulator.compile.store import aligned
 from tilewright.simulator.engine.features import load_features
 from tilewright.simulator.isa.machine_errors import InputDataError
 from tilewright.simulator.program.program import Program

@@ -8,12 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tilewright.simulator.compile.code.bank_costs import (
-    has_known_bank,
-    meetings,
-    read_of,
-    row_of,
-)
+from tilewright.simulator.compile.code.bank_costs import has_known_bank, meetings, read_of, row_of
 from tilewright.simulator.compile.columns import BANKS
 from tilewright.simulator.isa.operands import ResolvedOperand, ResolvedOperation
 from tilewright.simulator.isa.resolving import operation_name

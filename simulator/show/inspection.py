@@ -16,13 +16,8 @@ from tilewright.simulator.compile.columns import BANKS
 from tilewright.simulator.compile.fabric.steering import all_directions
 from tilewright.simulator.instructions.router_changes import route_changes
 from tilewright.simulator.profiles.profile import Profile
-from tilewright.simulator.program.code_parts import (
-    all_operations,
-)
-from tilewright.simulator.program.program import (
-    ElementCode,
-    Program,
-)
+from tilewright.simulator.program.code_parts import all_operations
+from tilewright.simulator.program.program import ElementCode, Program
 from tilewright.simulator.program.routes import PORTS, Route
 
 

@@ -17,10 +17,7 @@ from tilewright.arch.errors import Where
 from tilewright.simulator.check.route_check import is_inside
 from tilewright.simulator.check.validate import check_program
 from tilewright.simulator.isa.machine_errors import ProgramError
-from tilewright.simulator.program.program import (
-    ElementCode,
-    Program,
-)
+from tilewright.simulator.program.program import ElementCode, Program
 from tilewright.simulator.program.routes import (
     MAX_ELEMENTS,
     Area,

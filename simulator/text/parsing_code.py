@@ -10,11 +10,7 @@ from tilewright.simulator.instructions.register_load import parse_load
 from tilewright.simulator.isa.dsd import Buffer, Dsd
 from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.program.instruction import LoadRegister
-from tilewright.simulator.program.program import (
-    ElementCode,
-    Queue,
-    Task,
-)
+from tilewright.simulator.program.program import ElementCode, Queue, Task
 from tilewright.simulator.text.parsing_body import parse_body
 from tilewright.simulator.text.parsing_descriptor import (
     parse_stream_of_color,

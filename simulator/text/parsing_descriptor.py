@@ -21,11 +21,7 @@ from tilewright.simulator.descriptors.fabric_streams import (
 from tilewright.simulator.descriptors.memory_vectors import MEM1D_PROPERTIES, MEM4D_PROPERTIES
 from tilewright.simulator.isa.dsd import Buffer, Fabin, Fabout, Mem1d, Mem4d, mem4d_access, view_of
 from tilewright.simulator.isa.machine_errors import ProgramError
-from tilewright.simulator.isa.tensor_access import (
-    check_alone,
-    check_one_variable,
-    lowered_access,
-)
+from tilewright.simulator.isa.tensor_access import check_alone, check_one_variable, lowered_access
 from tilewright.simulator.program.program import Queue
 from tilewright.simulator.text.tokens import Line
 

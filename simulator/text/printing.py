@@ -25,11 +25,7 @@ from tilewright.simulator.instructions.kind import Body
 from tilewright.simulator.instructions.register_load import load_text
 from tilewright.simulator.instructions.table import kind_of
 from tilewright.simulator.program.areas import equal_areas
-from tilewright.simulator.program.program import (
-    ElementCode,
-    Program,
-    Task,
-)
+from tilewright.simulator.program.program import ElementCode, Program, Task
 from tilewright.simulator.text.route_text import edge_text, route_text
 from tilewright.simulator.text.tokens import print_name, print_settings
 

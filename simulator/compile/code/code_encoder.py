@@ -21,10 +21,7 @@ from tilewright.simulator.isa.machine_errors import ErrorSubject
 from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.isa.operands import ResolvedOperand, ResolvedOperation
 from tilewright.simulator.program.instruction import DsdOperation, Instruction, LoadRegister
-from tilewright.simulator.program.program import (
-    ElementCode,
-    Task,
-)
+from tilewright.simulator.program.program import ElementCode, Task
 
 _LAYOUT_NUMBERS: Final = count()
 

@@ -13,9 +13,7 @@ import numpy.typing as npt
 
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.fabric.network import INPUT, OUTPUT, ROUTER, FifoNetwork, are_of
-from tilewright.simulator.compile.store_layout import (
-    StoreLayout,
-)
+from tilewright.simulator.compile.store_layout import StoreLayout
 
 Ids = npt.NDArray[np.int64]
 

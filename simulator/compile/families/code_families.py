@@ -14,11 +14,7 @@ from typing import Any, Final, TypeVar
 from tilewright.arch.memo import IdentityCache, ValueCache
 from tilewright.simulator.check.field_types import check_fields
 from tilewright.simulator.compile.families.family_parts import Renumbering, split_code
-from tilewright.simulator.compile.families.traced_numbers import (
-    FamilyConditions,
-    Ints,
-    NumberTrace,
-)
+from tilewright.simulator.compile.families.traced_numbers import FamilyConditions, Ints, NumberTrace
 from tilewright.simulator.program.program import ElementCode
 
 R = TypeVar("R")

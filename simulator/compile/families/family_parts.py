@@ -11,18 +11,9 @@ from operator import attrgetter
 from typing import Any, Final
 
 from tilewright.simulator.compile.families.traced_numbers import TracedNumber
-from tilewright.simulator.instructions.control_flow import (
-    Add,
-    If,
-    Loop,
-    Set,
-)
+from tilewright.simulator.instructions.control_flow import Add, If, Loop, Set
 from tilewright.simulator.instructions.element_map import Map
-from tilewright.simulator.instructions.task_states import (
-    Activate,
-    Block,
-    Unblock,
-)
+from tilewright.simulator.instructions.task_states import Activate, Block, Unblock
 from tilewright.simulator.isa.dsd import (
     Buffer,
     CounterValue,
@@ -36,15 +27,8 @@ from tilewright.simulator.isa.dsd import (
     Register,
 )
 from tilewright.simulator.isa.index_expression import NO_OFFSET, Index
-from tilewright.simulator.program.instruction import (
-    DsdOperation,
-    Instruction,
-    LoadRegister,
-)
-from tilewright.simulator.program.program import (
-    ElementCode,
-    Task,
-)
+from tilewright.simulator.program.instruction import DsdOperation, Instruction, LoadRegister
+from tilewright.simulator.program.program import ElementCode, Task
 
 NUMBERS: Final[dict[type[Any], tuple[str, ...]]] = {
     Buffer: ("shape", "address"),

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.columns import Table, Word
-from tilewright.simulator.engine.fabric import (
-    await_space,
-    has_space,
-    head_ready,
-    pop,
-    schedule,
-)
+from tilewright.simulator.engine.fabric import await_space, has_space, head_ready, pop, schedule
 from tilewright.simulator.engine.jit import address, inner_kernel
 from tilewright.simulator.engine.operation_steps import fail
 from tilewright.simulator.run.trace import BUSY, WAIT_INPUT, WAIT_OUTPUT

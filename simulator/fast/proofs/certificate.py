@@ -25,13 +25,7 @@ from tilewright.simulator.fast.fast_entries import links_conflict, units_conflic
 from tilewright.simulator.fast.independent_parts import Division
 from tilewright.simulator.fast.no_certificate import NotCovered
 from tilewright.simulator.fast.units import graph as at
-from tilewright.simulator.fast.units.graph import (
-    X_COMPLETION,
-    Ints,
-    Times,
-    UnitGraph,
-    UnitLayout,
-)
+from tilewright.simulator.fast.units.graph import X_COMPLETION, Ints, Times, UnitGraph, UnitLayout
 from tilewright.simulator.fast.walk.script import Script
 
 Bools = npt.NDArray[np.bool_]

@@ -19,11 +19,7 @@ from typing import NamedTuple
 
 from tilewright.simulator.compile.columns import Word
 from tilewright.simulator.fast.fast_jit import inline_kernel, inner_kernel
-from tilewright.simulator.fast.times.port_words import (
-    find_entry,
-    neighbours,
-    place_in_stream,
-)
+from tilewright.simulator.fast.times.port_words import find_entry, neighbours, place_in_stream
 from tilewright.simulator.fast.times.segments import (
     NEVER,
     M,

@@ -21,12 +21,7 @@ from tilewright.simulator.compile.table_blocks import CodeBlock, CompileTarget
 from tilewright.simulator.fast.fast_entries import run_grid
 from tilewright.simulator.fast.no_certificate import Ints, NotCovered
 from tilewright.simulator.fast.units.stream_roots import ColorStreams, streams_of
-from tilewright.simulator.fast.values.line_values import (
-    C_WIDTH,
-    K_WIDTH,
-    L_WIDTH,
-    GridRun,
-)
+from tilewright.simulator.fast.values.line_values import C_WIDTH, K_WIDTH, L_WIDTH, GridRun
 from tilewright.simulator.fast.walk.element_lines import N_WIDTH, ElementLines, lines_of
 from tilewright.simulator.isa.dsd import Buffer
 from tilewright.simulator.isa.number_types import DTYPES

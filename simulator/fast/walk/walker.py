@@ -13,11 +13,7 @@ from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.table_blocks import CodeLayout
 from tilewright.simulator.fast.no_certificate import NotCovered, TooManySteps
 from tilewright.simulator.fast.walk.memory_walk import MemoryWalk
-from tilewright.simulator.fast.walk.memory_work import (
-    Span,
-    TouchedWords,
-    check_fabric,
-)
+from tilewright.simulator.fast.walk.memory_work import Span, TouchedWords, check_fabric
 from tilewright.simulator.fast.walk.plain_code import CodeWords
 from tilewright.simulator.fast.walk.register_work import held_vector
 from tilewright.simulator.fast.walk.script import (

@@ -12,11 +12,7 @@ from tilewright.mapper.grid.space_time import SpaceTime
 from tilewright.mapper.workload.formulas.expression import joins_by_max
 from tilewright.simulator.build.task_builder import TaskBuilder
 from tilewright.simulator.isa.dsd import Ref
-from tilewright.simulator.lowering.number_operations import (
-    conversion_of,
-    move_of,
-    operation_on,
-)
+from tilewright.simulator.lowering.number_operations import conversion_of, move_of, operation_on
 from tilewright.simulator.lowering.sum_roles import SHARE, Role
 from tilewright.simulator.profiles.profile import Profile
 

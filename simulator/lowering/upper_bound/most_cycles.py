@@ -13,10 +13,7 @@ from tilewright.simulator.lowering.element_program import JOIN, STEP
 from tilewright.simulator.lowering.plan import Plan
 from tilewright.simulator.lowering.task_cycles import BodyCycles, TaskCycles
 from tilewright.simulator.lowering.upper_bound.main_thread import MostCycles
-from tilewright.simulator.lowering.upper_bound.transfer_times import (
-    line_transfers,
-    ring_transfers,
-)
+from tilewright.simulator.lowering.upper_bound.transfer_times import line_transfers, ring_transfers
 from tilewright.simulator.profiles.profile import Profile
 
 Turns = list[tuple[BodyCycles, int]]

@@ -12,12 +12,7 @@ import numpy.typing as npt
 from tilewright.simulator.program.program import Program
 from tilewright.simulator.program.routes import EdgeInput, EdgeOutput, Route
 from tilewright.simulator.quotient.bands import equal_rows
-from tilewright.simulator.quotient.line_blocks import (
-    Ints,
-    LineCut,
-    line_digests,
-    text_digests,
-)
+from tilewright.simulator.quotient.line_blocks import Ints, LineCut, line_digests, text_digests
 from tilewright.simulator.quotient.passing_streams import route_ports
 from tilewright.simulator.quotient.shrink import GridCut, shrink
 
