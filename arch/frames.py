@@ -18,8 +18,7 @@ def frame(rows: Iterable[Mapping[str, object]]) -> Any:
         pandas = import_module("pandas")
     except ImportError:
         raise TilewrightError(
-            "tables need pandas, which is not installed",
-            instead="pip install 'tilewright[pandas]'",
+            "tables need pandas, which is not installed", instead="pip install 'tilewright[pandas]'"
         ) from None
     return pandas.DataFrame([dict(_flat(row)) for row in rows])
 

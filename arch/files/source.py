@@ -20,10 +20,7 @@ _TEMPLATE_SIGNS = ("{%", "{{", "{#")
 
 
 def load_document(
-    source: Path | str,
-    *,
-    variables: Mapping[str, object] | None = None,
-    text: str | None = None,
+    source: Path | str, *, variables: Mapping[str, object] | None = None, text: str | None = None
 ) -> Document:
     """Read a YAML file, or the text of one, into plain data with the place of every piece.
 

@@ -11,10 +11,7 @@ from tilewright.arch.spec.tree import Node
 
 
 def override(
-    document: Document,
-    root: Node,
-    variables: Mapping[str, object],
-    values: Mapping[str, object],
+    document: Document, root: Node, variables: Mapping[str, object], values: Mapping[str, object]
 ) -> tuple[Document, dict[str, object]]:
     """Return (document, variables) of an architecture with some values written differently.
 

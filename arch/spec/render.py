@@ -246,7 +246,6 @@ def render(arch: Arch, form: str = "text") -> str:
 
     if form not in RENDERERS:
         raise SpecError(
-            f"there is no picture of the form {form}",
-            instead=did_you_mean(form, RENDERERS) or None,
+            f"there is no picture of the form {form}", instead=did_you_mean(form, RENDERERS) or None
         )
     return RENDERERS[form](arch)

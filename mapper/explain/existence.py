@@ -99,11 +99,7 @@ class Existence:
             yield placement
 
     def _first(
-        self,
-        space: Mapspace,
-        templates: Iterable[Template],
-        tried: set[Template],
-        lattice: Lattice,
+        self, space: Mapspace, templates: Iterable[Template], tried: set[Template], lattice: Lattice
     ) -> FoundMapping | None:
         for template in templates:
             self.check(0.0)

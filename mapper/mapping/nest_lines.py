@@ -243,10 +243,7 @@ def _inside(node: Temporal | Spatial, below: Sequence[str], extents: Extents) ->
     for einsum in below:
         variable = _variable(node, einsum)
         if variable in changed.get(einsum, {}):
-            changed[einsum] = {
-                **changed[einsum],
-                variable: min(tile, changed[einsum][variable]),
-            }
+            changed[einsum] = {**changed[einsum], variable: min(tile, changed[einsum][variable])}
     return changed
 
 

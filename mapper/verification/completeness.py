@@ -287,11 +287,7 @@ def _read_interval(
 
 
 def _solved(
-    form: Affine,
-    variable: str,
-    factor: int,
-    values: _Intervals,
-    bounds: Mapping[str, int],
+    form: Affine, variable: str, factor: int, values: _Intervals, bounds: Mapping[str, int]
 ) -> _Intervals:
     """Return the positions of a variable at which an index may take a value of an interval.
 

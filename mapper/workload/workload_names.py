@@ -333,16 +333,13 @@ class Names:
             bits_per_value=widths,
             is_copy=draft.spec.is_copy_operation,
             rank_sets=Layer(
-                self._rank_sets.get(draft.name, {}),
-                Without(self._variables, frozenset(variables)),
+                self._rank_sets.get(draft.name, {}), Without(self._variables, frozenset(variables))
             ),
         )
 
 
 def _check_names_of_tensors(
-    draft: EinsumDraft,
-    sets: Mapping[str, frozenset[str]],
-    renames: Mapping[str, frozenset[str]],
+    draft: EinsumDraft, sets: Mapping[str, frozenset[str]], renames: Mapping[str, frozenset[str]]
 ) -> None:
     """Raise WorkloadError if a tensor has the name of a rename that stands for something else.
 

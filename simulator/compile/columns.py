@@ -288,14 +288,7 @@ MAX_TERMS: Final = 4
 
 MEMORY, FABRIC_IN, FABRIC_OUT, POOL, VARIABLE, REGISTER = range(6)
 """Kinds of operands; D_BASE of the last three is a FIFO, a counter, a register of the element."""
-(
-    SENDS_CONTROL,
-    ADVANCES,
-    INDEXED,
-    TRANSFORMS,
-    FIFO_TYPED,
-    PAIRS,
-) = (1 << bit for bit in range(6))
+(SENDS_CONTROL, ADVANCES, INDEXED, TRANSFORMS, FIFO_TYPED, PAIRS) = (1 << bit for bit in range(6))
 """Flags of an operand. PAIRS: two values per wavelet. FIFO_TYPED: a register that holds a FIFO."""
 
 # A FIFO in the memory of an element.

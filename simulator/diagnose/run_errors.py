@@ -192,10 +192,7 @@ OF_OPERATIONS: Final = {
         "no operand has a length; set_read_length or set_write_length gives a FIFO one",
         "a length before the operation",
     ),
-    at.ERROR_CHANGE: (
-        "an operand's length is outside 0..65535: {value}",
-        "a u16",
-    ),
+    at.ERROR_CHANGE: ("an operand's length is outside 0..65535: {value}", "a u16"),
     at.ERROR_STRIDE: ("an operand's stride is outside -128..127: {value}", "an i8"),
     at.ERROR_INDEX: (
         "an operand has wavelet_index_offset, but the operation gives no index",

@@ -27,11 +27,7 @@ from tilewright.simulator.engine.engine_entries import CONSTANTS
 
 F = TypeVar("F", bound=Callable[..., object])
 
-OPTIONS: Final[dict[str, Any]] = {
-    "_nrt": False,
-    "no_cfunc_wrapper": True,
-    "error_model": "numpy",
-}
+OPTIONS: Final[dict[str, Any]] = {"_nrt": False, "no_cfunc_wrapper": True, "error_model": "numpy"}
 ADDRESS: Final = (1 << 48) - 1
 UNJITTED: Final = bool(cast(Any, numba).config.DISABLE_JIT)
 

@@ -166,9 +166,7 @@ class Division:
         are in the order of the parts' first elements (row * width + column).
         """
         _, first, counts = np.unique(
-            self.part[self.fifos.size :],
-            return_index=True,
-            return_counts=True,
+            self.part[self.fifos.size :], return_index=True, return_counts=True
         )
         names = self.part[self.fifos.size + first].tolist()
         certificates = [

@@ -47,10 +47,7 @@ KNOWN: Final[dict[type[Any], frozenset[str]]] = {
     for kind, names in (
         (Program, "name codes placement colors routes edge_inputs edge_outputs"),
         (Task, "name body entry blocked"),
-        (
-            DsdOperation,
-            "operation dest sources asynchronous activate unblock microthread label",
-        ),
+        (DsdOperation, "operation dest sources asynchronous activate unblock microthread label"),
         (Loop, "variable count body"),
         (LoadRegister, "register dsd offset save_address"),
         (Register, "file id"),

@@ -208,9 +208,5 @@ def _encode(load: LoadRegister, encoder: Encoder) -> None:
 
 
 LOAD_REGISTER: Final = Kind(
-    record=LoadRegister,
-    words={"load": _parse},
-    text=load_text,
-    check=_check,
-    encode=_encode,
+    record=LoadRegister, words={"load": _parse}, text=load_text, check=_check, encode=_encode
 )

@@ -131,9 +131,7 @@ def check_alone(place: str, given: Sequence[str]) -> None:
     """
     if given:
         raise ProgramError(
-            f"{place}: given beside tensor_access",
-            value=", ".join(given),
-            instead="one of the two",
+            f"{place}: given beside tensor_access", value=", ".join(given), instead="one of the two"
         )
 
 

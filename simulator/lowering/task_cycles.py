@@ -159,10 +159,7 @@ class TaskCycles:
         return self._body(task, body, BodyContext(dict(counters or {})))
 
     def of_task(
-        self,
-        task: Task,
-        counters: Mapping[str, int] | None = None,
-        runs: Sequence[AlikeRuns] = (),
+        self, task: Task, counters: Mapping[str, int] | None = None, runs: Sequence[AlikeRuns] = ()
     ) -> BodyCycles:
         """Return the cycles of one run of a task, from the end of the task before it on.
 

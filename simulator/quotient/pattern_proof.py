@@ -113,10 +113,7 @@ class _Ranges:
     def joined(self, ports: Ints) -> tuple[Ints, Ints]:
         """Return low and high of some ports, (n, 2) each; a negative number is no port."""
         none = (ports < 0)[:, None]
-        return (
-            np.where(none, LATE, self.low[ports]),
-            np.where(none, -LATE, self.high[ports]),
-        )
+        return (np.where(none, LATE, self.low[ports]), np.where(none, -LATE, self.high[ports]))
 
 
 def _check_between(guess: AffineTimes) -> None:

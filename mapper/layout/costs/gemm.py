@@ -47,11 +47,7 @@ class Gemm:
     def core_tiles(self) -> tuple[int, int, int]:
         """Tiles of a core along m and n, the most of any core, and along k."""
         rows, columns = self.grid
-        return (
-            -(-self.m // (SIDE * rows)),
-            -(-self.n // (SIDE * columns)),
-            -(-self.k // SIDE),
-        )
+        return (-(-self.m // (SIDE * rows)), -(-self.n // (SIDE * columns)), -(-self.k // SIDE))
 
     @property
     def tile_products(self) -> int:

@@ -197,9 +197,7 @@ def _slots(layout: Layout) -> dict[Unit, list[tuple[Integers, Integers]]]:
 
 
 def apply_transfers(
-    moves: Sequence[Transfer],
-    shards: Mapping[Unit, Values],
-    destination: Mapping[Unit, Values],
+    moves: Sequence[Transfer], shards: Mapping[Unit, Values], destination: Mapping[Unit, Values]
 ) -> None:
     """Copy the scalars of every transfer from shards of the source into those of the destination.
 

@@ -15,9 +15,7 @@ def multi_buffered(blocks: int, tile_bytes: int, depth: int, base: int = 0) -> T
     Depth 2 is double buffering: one tile is filled while the other is read.
     """
     return TilePlacement(
-        blocks=(blocks,),
-        tile_bytes=tile_bytes,
-        address=ModuloRotation(base, tile_bytes, (depth,)),
+        blocks=(blocks,), tile_bytes=tile_bytes, address=ModuloRotation(base, tile_bytes, (depth,))
     )
 
 

@@ -127,10 +127,7 @@ class RegisterRows:
         """Return the load rows of the registers that a FIFO has for the whole program."""
         place = f"code {self._code.name}, DSD {fifo.name}"
         operand = self._encoder.operand(resolve_operand(self._code, Ref(fifo.name), place))
-        registers = (
-            self.number(Register("dest", number)),
-            self.number(Register("src1", number)),
-        )
+        registers = (self.number(Register("dest", number)), self.number(Register("src1", number)))
         settings = [0, at.NO_ACTION, -1, at.CONTROL_IS_DATA, -1, 0, 0, 0, 0, 0, 0]
         return {
             register: self._encoder.append_load([register, operand, *settings])

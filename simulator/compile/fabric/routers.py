@@ -94,11 +94,7 @@ class RouterMap:
     """
 
     def __init__(
-        self,
-        program: Program,
-        layouts: tuple[CodeLayout, ...],
-        profile: Profile,
-        add: AddBuffers,
+        self, program: Program, layouts: tuple[CodeLayout, ...], profile: Profile, add: AddBuffers
     ) -> None:
         self.program = program
         self.steering = Steering(profile)

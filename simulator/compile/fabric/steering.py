@@ -141,10 +141,7 @@ def _buffers(route: Route) -> int:
 
 
 def teardown_tasks(
-    layouts: Sequence[CodeLayout],
-    places: Mapping[str, Ids],
-    elements: int,
-    routes: Sequence[Route],
+    layouts: Sequence[CodeLayout], places: Mapping[str, Ids], elements: int, routes: Sequence[Route]
 ) -> Ids:
     """Return (elements,) the task that a teardown of a color activates there, or -1.
 

@@ -176,18 +176,7 @@ FOREVER: Final = 1 << 50
 SOLVED, TOO_LONG, TOO_FINE = range(3)
 """Outcomes of the solver, beside UNKNOWN: some units wait for each other."""
 
-(
-    B_ENTRY,
-    B_PIECE,
-    B_DONE,
-    B_WORD,
-    B_LAST,
-    B_NEXT,
-    B_LINKS,
-    B_ALIKE,
-    B_WINS,
-    B_WIDTH,
-) = range(10)
+(B_ENTRY, B_PIECE, B_DONE, B_WORD, B_LAST, B_NEXT, B_LINKS, B_ALIKE, B_WINS, B_WIDTH) = range(10)
 """The bid of a FIFO for links of its router: the entry of its next word, the word's segment and its
 number in it and in the stream; the cycle in which the FIFO was served last; the first cycle in
 which it can bid; the links that the next word wants, as bits, and how many words want the same;

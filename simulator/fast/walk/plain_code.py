@@ -44,12 +44,7 @@ class CodeWords:
     """
 
     def __init__(
-        self,
-        header: list[int],
-        words: WordBlock,
-        task: int,
-        scalars: WordBlock,
-        loads: WordBlock,
+        self, header: list[int], words: WordBlock, task: int, scalars: WordBlock, loads: WordBlock
     ) -> None:
         self.header: Final = header
         self._first, self.words = words
