@@ -67,6 +67,7 @@ USE = """
 import ctypes, sys, threading, time
 from tilewright.arch import compiled
 from tilewright.arch.compiled import Kernel
+from tilewright.arch.lean.background import UNDISTURBED
 
 class Interrupted(BaseException):
     pass
@@ -80,8 +81,9 @@ def noticed(kernel):
 def interrupt():
     begun.wait()
     for _ in range(20):
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(
-            ctypes.c_ulong(caller), ctypes.py_object(Interrupted))
+        with UNDISTURBED:
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(
+                ctypes.c_ulong(caller), ctypes.py_object(Interrupted))
         time.sleep(0.05)
 
 compiled._compiled = noticed
