@@ -119,6 +119,11 @@ class Kernel:
             self._function = _function(self)
         return self._function(*arguments)
 
+    def load(self) -> None:
+        """Have the machine code at hand for the first call; compile it if need be."""
+        if self._function is None:
+            self._function = _function(self)
+
     def address(self) -> int | None:
         """Return the address of the kernel's machine code in this process; compile it if need be.
 

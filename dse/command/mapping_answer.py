@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -31,9 +30,9 @@ class MappingAnswer:
     """The answer of a search for a mapping.
 
     `result`: the best mapping, its costs and the certificate; `objective`: what was minimized;
-    `seconds`: the wall-clock time of the search; `workload`: what is mapped; `point`: number of the
-    point of the front that is shown and saved, None for the best mapping. `smaller`: answers for
-    smaller memories.
+    `seconds`: the wall-clock time of the search, without compilation; `workload`: what is mapped;
+    `point`: number of the point of the front that is shown and saved, None for the best mapping.
+    `smaller`: answers for smaller memories.
     """
 
     result: SearchResult
@@ -142,15 +141,14 @@ def _plain(answer: SmallerMemories | InfeasibleMapping) -> dict[str, Any]:
 
 
 def find_mapping(arch: Arch, workload: Workload, options: Mapping[str, Any]) -> MappingAnswer:
-    """Search the best mapping of a workload on an architecture, and time it.
+    """Search the best mapping of a workload on an architecture.
 
     `options`: keywords of `tilewright.mapper.search`, whose errors are raised.
     """
     from tilewright.mapper.searches.api import search
 
-    start = time.perf_counter()
     result = search(arch, workload, **options)
-    return MappingAnswer(result, options["objective"], time.perf_counter() - start, workload)
+    return MappingAnswer(result, options["objective"], result.statistics.seconds, workload)
 
 
 def nest_of(workload: Workload, mapping: LoopNest, score: Score) -> str:

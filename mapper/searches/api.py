@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
+from tilewright.arch.compiled import is_kept
+from tilewright.arch.parallel_compilation import compile_missing
 from tilewright.arch.spec.architecture import Arch
 from tilewright.mapper.evaluation.verified_answer import verified_answer
 from tilewright.mapper.fronts.front import Front
 from tilewright.mapper.mapping.scored_mapping import ScoredMapping
 from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.searches.budget import OutOfBudget, advising_on_memory
+from tilewright.mapper.searches.exact.kernels import SEARCH_KERNELS
 from tilewright.mapper.searches.limits.interrupted import (
     answer_in_time,
     einsums_of,
@@ -75,12 +79,27 @@ def search(
     handle a feature of the files; MemoryUsedUp when the system gives no more memory; SpecError for
     what the files get wrong; TilewrightError for an option that is not legal.
     """
+    if options.get("budget") is not None:
+        _compile_first(options.get("progress"))
     began = time.monotonic()
     request = request_of(arch, workload, dict(options))
     with advising_on_memory(f"the search of {_names(request)}"):
         result = verified_answer(request, answer_in_time(request, answer))
     statistics = replace(result.statistics, seconds=time.monotonic() - began)
     return replace(result, statistics=statistics)
+
+
+def _compile_first(tell: Callable[[Progress], None] | None) -> None:
+    """Compile what a search calls, as far as it is not on disk: that is no part of a budget.
+
+    `tell`: gets what is done, if anything is.
+    """
+    missing = [kernel for kernel in SEARCH_KERNELS if not is_kept(kernel)]
+    if missing and tell is not None:
+        tell(Progress("compiling the search, once on a computer", inf, 0.0))
+    compile_missing(missing)
+    for kernel in missing:
+        kernel.load()
 
 
 def _names(request: Request) -> str:

@@ -13,16 +13,19 @@ from search_cases import space_of
 from tight_cases import tight_space_of
 from uneven_cases import uneven_space
 
+from tilewright.arch.compiled import Kernel
 from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper import evaluate, search
 from tilewright.mapper.explain.kept import why_not_kept
 from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.searches import api
 from tilewright.mapper.searches.budget import STOP_REQUESTED
-from tilewright.mapper.searches.exact import exact
+from tilewright.mapper.searches.exact import exact, kernels
 from tilewright.mapper.searches.exact.beam import BeamSearch
 from tilewright.mapper.searches.exact.exact import ExactSearch
+from tilewright.mapper.searches.exact.kernels import SEARCH_KERNELS
 from tilewright.mapper.searches.exact.label_metrics import Goal
 from tilewright.mapper.searches.exact.least_placement_costs import least_costs, least_value
 from tilewright.mapper.searches.methods.relaxed_min_usage import search_with_lowered_min_usage
@@ -276,3 +279,31 @@ workload:
     arch = load_arch(path_of("hardware", "edge_npu"))
     search(arch, work, budget=budget, progress=lambda step: doing.append(step.doing))
     assert ("first mapping, unfused" in doing) == hurried
+
+
+def test_what_a_search_calls_is_compiled_before_its_budget_begins(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With no machine code on disk; a stand-in for the compilation, which takes seconds."""
+    compiled: list[str] = []
+    states: list[str] = []
+    monkeypatch.setattr(api, "is_kept", lambda _: False)
+    monkeypatch.setattr(api, "compile_missing", lambda kernels: compiled.extend(map(str, kernels)))
+    monkeypatch.setattr(api, "request_of", lambda *_: states.append("budget begins") or stop())
+    monkeypatch.setattr(Kernel, "load", lambda kernel: states.append(kernel.name))
+
+    def stop() -> None:
+        raise InfeasibleMapping("enough", instead="nothing")
+
+    for budget, first in ((1.0, "compiling the search, once on a computer"), (None, None)):
+        states.clear()
+        with pytest.raises(InfeasibleMapping, match="enough"):
+            search(ARCH, WORK, budget=budget, progress=lambda state: states.append(state.doing))
+        assert states[-1] == "budget begins"
+        assert (states[0] if len(states) > 1 else None) == first
+    assert len(compiled) == len(SEARCH_KERNELS)
+
+
+def test_the_kernels_of_a_search_are_all_that_its_modules_declare() -> None:
+    declared = [each for each in vars(kernels).values() if isinstance(each, Kernel)]
+    assert set(declared) == set(SEARCH_KERNELS)

@@ -167,6 +167,11 @@ least_above = _kernel("least_above", _F1, "int64, int64, float64")
 """least_above(value, stride, radix, sign): in place, per state the least (sign 1) or greatest (-1)
 value of itself and the states further along an axis."""
 
+SEARCH_KERNELS: Final = (
+    _closure, _distribute, _charge, _union, _first_of_groups, _undo_distribute, least_above,
+)  # fmt: skip
+"""All kernels of a search."""
+
 
 def least_along(values: Floats, axes: Iterable[LatticeAxis], sign: float = 1.0) -> Floats:
     """Return the least (sign 1) or greatest (-1) value of each tile and of all larger ones.
