@@ -17,7 +17,7 @@ from tilewright.mapper.mapping.mapping import ComputeNode, Mapping, Node, Spatia
 from tilewright.mapper.mapping.score import Score
 from tilewright.mapper.searches.uneven.costs.tile_candidates import quotient_steps
 from tilewright.mapper.workload.workload_loading import load_workload
-from tilewright.simulator.lowering.cycle_bound import sums_cycles
+from tilewright.simulator.lowering.sums.sum_chains import sums_cycles
 from tilewright.simulator.profiles.profile import load_profile
 
 MATMUL = "Z[m, n] = A[m, k] * B[k, n]"

@@ -7,27 +7,31 @@ the chains in which the elements add up partial sums.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from fractions import Fraction
-from math import ceil, prod
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import ceil
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from tilewright.mapper.grid.host_streams import HostStream, Lines, place_in_period
-from tilewright.mapper.grid.reductions import Axis, Chain, line_chains
-from tilewright.mapper.grid.schemes.line_costs import LineCosts
-from tilewright.mapper.grid.schemes.reduction_scheme import Order, ReductionScheme
-from tilewright.mapper.grid.schemes.snake import Snake
-from tilewright.mapper.grid.space_time import SpaceTime
+from tilewright.mapper.grid.reductions import Axis
+from tilewright.mapper.grid.schemes.reduction_scheme import Order
 from tilewright.simulator.compile.columns import BANKS
 from tilewright.simulator.lowering.element_program import JOIN, OTHER_SLOT, SLOT, STEP
 from tilewright.simulator.lowering.plan import Plan
 from tilewright.simulator.lowering.rings.ring_bound import least_slice, ring_cycles, ring_end
 from tilewright.simulator.lowering.sum_roles import Role
-from tilewright.simulator.lowering.sums.sum_operations import joining_cycles, sends_beside_work
+from tilewright.simulator.lowering.sums.sum_chains import (
+    LineSums,
+    SumCycles,
+    operation_cycles,
+    snakes_end,
+    way_back,
+    word_cycles,
+)
+from tilewright.simulator.lowering.sums.sum_operations import sends_beside_work
 from tilewright.simulator.lowering.task_cycles import AlikeRuns, BodyCycles, TaskCycles
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.program import Task
@@ -137,12 +141,6 @@ def _shorter(work: BodyCycles, behind: float) -> BodyCycles:
     """Return the cycles of an element without the last ones, `behind`."""
     since = {label: max(0.0, cycles - behind) for label, cycles in work.since.items()}
     return replace(work, total=work.total - behind, since=since)
-
-
-def operation_cycles(words: int, profile: Profile) -> int:
-    """Return the cycles of an operation that adds or sends a tile of so many words."""
-    launch = profile.descriptor_use_cycles + profile.descriptor_load_cycles
-    return launch + word_cycles(words, profile)
 
 
 def _overlapped_work(
@@ -294,15 +292,6 @@ def words_end(words: int, links: int, profile: Profile) -> float:
     return float(words + way_in(links, profile))
 
 
-def word_cycles(words: int, profile: Profile) -> int:
-    """Return the cycles in which an operation takes or sends so many words.
-
-    Parts of a cycle are carried on from word to word. A link passes a word in each cycle.
-    """
-    rate = profile.cycles_per_wavelet
-    return words * rate.numerator // rate.denominator
-
-
 def passing_cycles(words: int, profile: Profile) -> int:
     """Return the least cycles in which the words of a tile pass the element that takes them.
 
@@ -357,9 +346,9 @@ def _group_end(
         ready = np.maximum(ready, _behind_streams(plan, profile, stream, places, work))
     if sums.ring is not None:
         return float(ready.max()) + ring_cycles(sums.ring, profile)
-    operation = _sum_cycles(plan.read, profile)
+    operation = SumCycles.of(plan.read, profile)
     if sums.snake is not None:
-        done = _snakes_end(ready, sums.snake, operation, profile)
+        done = snakes_end(ready, sums.snake, operation, profile)
     else:
         done = _axes_end(plan, profile, ready, columns.tolist(), operation)
     if sums.narrows:
@@ -370,33 +359,8 @@ def _group_end(
     return done + way_back(group, plan.read.words(plan.read.output), profile)
 
 
-class _SumCycles(NamedTuple):
-    """The cycles of an operation on a tile: `send` to send it, `add` to add a sum that comes."""
-
-    send: float
-    add: float
-
-
-def _sum_cycles(read: SpaceTime, profile: Profile) -> _SumCycles:
-    words = read.words(read.output)
-    send = operation_cycles(words, profile)
-    return _SumCycles(send, joining_cycles(read, words, profile) or send)
-
-
-def _snakes_end(ready: Cycles, snake: Snake, operation: _SumCycles, profile: Profile) -> float:
-    """Return the least cycle at which the chains through some neighbouring columns are done.
-
-    `ready`: (rows, columns) cycles at which each element has its own tile.
-    """
-    links = ready.shape[1] * snake.rows - 1 - snake.places
-    ends = np.where(snake.places, operation.add, operation.send)
-    later = ends + links * (_hop(profile) + profile.hop_cycles)
-    return float(max((ready[row : row + snake.rows] + later).max()
-                     for row in range(0, ready.shape[0], snake.rows)))  # fmt: skip
-
-
 def _axes_end(
-    plan: Plan, profile: Profile, ready: Cycles, columns: list[int], operation: _SumCycles
+    plan: Plan, profile: Profile, ready: Cycles, columns: list[int], operation: SumCycles
 ) -> float:
     """Return the least cycle at which the chains along the axes are done, in some columns.
 
@@ -408,86 +372,10 @@ def _axes_end(
     done, has_sum = ready, False
     for axis in sums.axes:
         begun = dict(zip(places[axis], done.T if axis == "X" else done, strict=True))
-        line = _LineSums(begun, set(begun) if has_sum else set(), np.maximum)
+        line = LineSums(begun, set(begun) if has_sum else set(), np.maximum)
         for phase in sums.along(axis):
             line.add_up(phase.chains, operation, profile)
         ended = np.stack([line.done[head] for head in heads[axis]])
         done = ended.T if axis == "X" else ended
         has_sum = has_sum or heads[axis][0] in line.received
     return float(done.max())
-
-
-def way_back(groups: Sequence[int], words: int, profile: Profile) -> float:
-    """Return the cycles from a finished tile until the first element of its group has all of it.
-
-    `groups`: elements of the group along X and along Y. `words`: of the tile.
-    """
-    links = sum(group - 1 for group in groups)
-    return _hop(profile) + links * profile.hop_cycles + word_cycles(words - 1, profile)
-
-
-def _hop(profile: Profile) -> float:
-    """Return the cycles of a word from one operation to the next but for the links."""
-    return float(profile.dispatch_to_link_cycles + profile.arrival_to_execute_cycles)
-
-
-def line_costs(profile: Profile) -> LineCosts:
-    """Return the cycles of the parts of a reduction on a machine, such as a launch or a link."""
-    launch = profile.descriptor_use_cycles + profile.descriptor_load_cycles
-    word = Fraction(profile.cycles_per_wavelet)
-    return LineCosts(launch, word, ceil(_hop(profile)), profile.hop_cycles)
-
-
-@dataclass(slots=True)
-class _LineSums:
-    """The elements of a line, which add up tiles in chains.
-
-    `done`: by position, the cycle at which the last word of the last operation has left; an array
-    of cycles for many lines that do the same. `received`: positions that have added a sum, in an
-    operation that also sends it on. `later`: the function that gives the later one of two cycles.
-    """
-
-    done: dict[int, Any]
-    received: set[int]
-    later: Callable[[Any, Any], Any] = max
-
-    def add_up(self, chains: Iterable[Chain], operation: _SumCycles, profile: Profile) -> None:
-        """Follow the chains of one phase of a reduction, those with all positions on this line.
-
-        Each element adds its own tile, in an `operation`, and passes the sum on.
-        """
-        way = _hop(profile)
-        for chain in chains:
-            if chain.positions[-1] not in self.done:
-                continue
-            before, *others = chain.positions
-            goes_on = before in self.received and not chain.stores
-            sent = self.done[before] + (0 if goes_on else operation.send)
-            for position in others:
-                arrived = sent + way + abs(position - before) * profile.hop_cycles
-                added = self.done[position] + operation.add
-                sent = self.done[position] = self.later(added, arrived)
-                before = position
-            self.received.update(others)
-
-
-def sums_cycles(
-    groups: Sequence[int], scheme: ReductionScheme, words: int, profile: Profile
-) -> float:
-    """Return the cycles of a reduction: from a common start until the group's sums are done.
-
-    `groups`: elements that add up, along X and along Y. scheme: of the reduction. `words`: of a
-    tile.
-    """
-    cycles = operation_cycles(words, profile)
-    operation = _SumCycles(cycles, cycles)
-    if scheme.order == "snake":
-        return cycles + (prod(groups) - 1) * (_hop(profile) + profile.hop_cycles)
-    done, received = 0.0, False
-    for group in groups if scheme.order == "x_first" else reversed(groups):
-        places = range(group)
-        line = _LineSums(dict.fromkeys(places, done), set(places) if received else set())
-        for chains in line_chains(group, scheme.line, words):
-            line.add_up(chains, operation, profile)
-        done, received = float(line.done[group - 1]), received or group > 1
-    return done

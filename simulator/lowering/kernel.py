@@ -20,7 +20,12 @@ from tilewright.simulator.build.task_builder import TaskBuilder
 from tilewright.simulator.isa.dsd import FILES, Element, Ref, Register
 from tilewright.simulator.isa.index_expression import Index, variable
 from tilewright.simulator.lowering.elementary import emit_value
-from tilewright.simulator.lowering.number_operations import kernel_operation, move_of
+from tilewright.simulator.lowering.number_operations import (
+    WIDENING_PRODUCT,
+    WIDENING_SUM,
+    move_of,
+    own_operation,
+)
 from tilewright.simulator.lowering.tile_layout import TileLayout, tile_layout
 from tilewright.simulator.program.instruction import Instruction
 
@@ -309,21 +314,15 @@ def _nest(
         return
     number, inner = loops[0], loops[1:]
     loop = kernel.read.time[number]
-    name = f"{loop.variable}_{number}"
-    walks = kernel.walks and not inner
-    if not (first and kernel.read.is_reduced(loop.variable)):
-        if walks:
-            _walk(task, kernel, {**point, number: Index(0)}, first=first)
-            return
-        with task.loop(name if not first else f"{name}f", loop.count) as turn:
-            _nest(task, kernel, inner, {**point, number: turn}, first=first)
+    begun, mark = 0, "f" if first else ""
+    if first and kernel.read.is_reduced(loop.variable):
+        _nest(task, kernel, inner, {**point, number: Index(0)}, first=True)
+        begun, mark, first = 1, "r", False
+    if kernel.walks and not inner:
+        _walk(task, kernel, {**point, number: Index(begun)}, first=first)
         return
-    _nest(task, kernel, inner, {**point, number: Index(0)}, first=True)
-    if walks:
-        _walk(task, kernel, {**point, number: Index(1)}, first=False)
-        return
-    with task.loop(f"{name}r", loop.count - 1) as turn:
-        _nest(task, kernel, inner, {**point, number: turn + 1}, first=False)
+    with task.loop(f"{loop.variable}_{number}{mark}", loop.count - begun) as turn:
+        _nest(task, kernel, inner, {**point, number: turn + begun}, first=first)
 
 
 def _operation(task: TaskBuilder, kernel: ElementKernel, point: Point, *, first: bool) -> None:
@@ -382,59 +381,12 @@ def scalar_steps(einsum: Einsum, numbers: NumberTypes, *, has_scalar: bool = Fal
     return len(task.body) + max(0, len(numbers.converted) - has_scalar) + 1
 
 
-WIDENING_PRODUCT = "fmachs"
-"""Multiplies f16 and adds to f32."""
-WIDENING_SUM = "faddhs"
-"""Adds f32 to f16, in this order of its operands."""
-_OF_TWO = {ast.Mult: "fmul", ast.Add: "fadd", ast.Sub: "fsub"}
-
-
 def _operation_of(read: SpaceTime, *, first: bool) -> str | None:
     has_scalar = read.scalar is not None
     name = own_operation(read.einsum, read.numbers, first=first, has_scalar=has_scalar)
     if name == "sub16" and read.scalar == read.inputs[0].name:
         return None  # it has no form that takes a vector from a scalar
     return name
-
-
-def own_operation(
-    einsum: Einsum, numbers: NumberTypes, *, first: bool, has_scalar: bool
-) -> str | None:
-    """Return the name of the machine's vector operation for an Einsum, None if it has none.
-
-    `numbers`: the number types of the Einsum. first: whether the output has no value yet, so that
-    the operation writes it without reading. `has_scalar`: whether one input is a scalar in the
-    register.
-    """
-    name = kernel_operation(_base_operation(einsum, first=first, has_scalar=has_scalar), numbers)
-    if (name == WIDENING_PRODUCT and not has_scalar) or (name == WIDENING_SUM and first):
-        return None  # of two vectors of f16
-    return name
-
-
-def _base_operation(einsum: Einsum, *, first: bool, has_scalar: bool) -> str | None:
-    """Return an operation without the letter of its type, such as `fmac`; None if there is none.
-
-    first: the output has no values yet. has_scalar: whether one input is a single value.
-    """
-    tree = expression(einsum)
-    match tree:
-        case ast.Name():
-            return "fmov" if first else "fmax" if joins_by_max(einsum) else "fadd"
-        case ast.UnaryOp(operand=ast.Name()) if first:
-            return "fneg"
-        case ast.Call(func=ast.Name(id="relu"), args=[ast.Name()]) if first:
-            return "fmax"
-        case ast.Call(func=ast.Name(id="max"), args=[ast.Name(id="_0"), ast.Name(id="_1")]) if (
-            first
-        ):
-            return "fmax"
-        case ast.BinOp(left=ast.Name(id="_0"), op=operator, right=ast.Name(id="_1")):
-            if first:
-                return _OF_TWO.get(type(operator))
-            is_product = isinstance(operator, ast.Mult) and not joins_by_max(einsum)
-            return "fmac" if is_product and has_scalar else None
-    return None
 
 
 def _sources(

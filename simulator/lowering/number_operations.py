@@ -1,13 +1,16 @@
-"""Names of the machine's vector operations by number type, such as fadds for f32."""
+"""The machine's vector operations by Einsum and number type, such as fadds for a sum of f32."""
 
 from __future__ import annotations
 
+import ast
 from typing import Final
 
 import numpy as np
 
 from tilewright.mapper.grid.number_types import NumberTypes, values_per_wavelet
 from tilewright.mapper.grid.space_time import HeldTensor, SpaceTime
+from tilewright.mapper.workload.einsum import Einsum
+from tilewright.mapper.workload.formulas.expression import expression, joins_by_max
 
 NUMPY: Final = {"f32": np.float32, "f16": np.float16, "i32": np.int32, "i16": np.int16}
 """Types of arrays."""
@@ -20,9 +23,12 @@ _INTEGER = {
 }
 _WIDENING = {"fmov": "fh2s", "fadd": "faddhs", "fmac": "fmachs", "fmul": "fmachs"}
 """From f16 to f32; a first product is added to zeros."""
-
-
 _CONVERSIONS = {("f16", "f32"): "fh2s", ("f32", "f16"): "fs2h"}
+WIDENING_PRODUCT: Final = "fmachs"
+"""Multiplies f16 and adds to f32."""
+WIDENING_SUM: Final = "faddhs"
+"""Adds f32 to f16, in this order of its operands."""
+_OF_TWO = {ast.Mult: "fmul", ast.Add: "fadd", ast.Sub: "fsub"}
 
 
 def simd_of(read: SpaceTime, tensor: HeldTensor) -> str:
@@ -64,7 +70,7 @@ def conversion_of(dtype: str, other: str) -> str:
     return move_of(dtype) if dtype == other else _CONVERSIONS[dtype, other]
 
 
-def kernel_operation(base: str | None, numbers: NumberTypes) -> str | None:
+def _typed_operation(base: str | None, numbers: NumberTypes) -> str | None:
     """Return the machine's name of a kernel's operation for some number types, None if it has none.
 
     `base`: its name without the letters of a type, such as fmac; `numbers`: types of inputs and
@@ -75,3 +81,43 @@ def kernel_operation(base: str | None, numbers: NumberTypes) -> str | None:
     if numbers.widens:
         return _WIDENING.get(base)
     return operation_on(base, numbers.output) if numbers.is_uniform else None
+
+
+def own_operation(
+    einsum: Einsum, numbers: NumberTypes, *, first: bool, has_scalar: bool
+) -> str | None:
+    """Return the name of the machine's vector operation for an Einsum, None if it has none.
+
+    `numbers`: the number types of the Einsum. first: whether the output has no value yet, so that
+    the operation writes it without reading. `has_scalar`: whether one input is a scalar in the
+    register.
+    """
+    name = _typed_operation(_base_operation(einsum, first=first, has_scalar=has_scalar), numbers)
+    if (name == WIDENING_PRODUCT and not has_scalar) or (name == WIDENING_SUM and first):
+        return None  # of two vectors of f16
+    return name
+
+
+def _base_operation(einsum: Einsum, *, first: bool, has_scalar: bool) -> str | None:
+    """Return an operation without the letter of its type, such as `fmac`; None if there is none.
+
+    first: the output has no values yet. has_scalar: whether one input is a single value.
+    """
+    tree = expression(einsum)
+    match tree:
+        case ast.Name():
+            return "fmov" if first else "fmax" if joins_by_max(einsum) else "fadd"
+        case ast.UnaryOp(operand=ast.Name()) if first:
+            return "fneg"
+        case ast.Call(func=ast.Name(id="relu"), args=[ast.Name()]) if first:
+            return "fmax"
+        case ast.Call(func=ast.Name(id="max"), args=[ast.Name(id="_0"), ast.Name(id="_1")]) if (
+            first
+        ):
+            return "fmax"
+        case ast.BinOp(left=ast.Name(id="_0"), op=operator, right=ast.Name(id="_1")):
+            if first:
+                return _OF_TWO.get(type(operator))
+            is_product = isinstance(operator, ast.Mult) and not joins_by_max(einsum)
+            return "fmac" if is_product and has_scalar else None
+    return None

@@ -14,21 +14,13 @@ from typing import NamedTuple
 
 from tilewright.mapper.grid.grid_mapspace import GridFamily, GridMapspace, tile_sizes
 from tilewright.mapper.grid.grid_shares import Share, local_sizes
-from tilewright.mapper.grid.number_types import (
-    dtype_of,
-    number_types,
-)
+from tilewright.mapper.grid.number_types import dtype_of, number_types
 from tilewright.mapper.workload.einsum import TensorAccess
 from tilewright.simulator.compile.columns import BANKS
 from tilewright.simulator.isa.number_types import DTYPES
-from tilewright.simulator.lowering.cycle_bound import word_cycles
-from tilewright.simulator.lowering.kernel import (
-    COMPUTE,
-    LEAST_TURNS,
-    WIDENING_PRODUCT,
-    own_operation,
-    scalar_steps,
-)
+from tilewright.simulator.lowering.kernel import COMPUTE, LEAST_TURNS, scalar_steps
+from tilewright.simulator.lowering.number_operations import WIDENING_PRODUCT, own_operation
+from tilewright.simulator.lowering.sums.sum_chains import word_cycles
 from tilewright.simulator.lowering.task_cycles import BodyCycles
 from tilewright.simulator.profiles.profile import Profile
 

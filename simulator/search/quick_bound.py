@@ -31,13 +31,12 @@ from tilewright.simulator.lowering.cycle_bound import (
     AXES,
     crosses_line,
     sums_cross,
-    sums_cycles,
-    way_back,
     way_in,
     words_end,
 )
 from tilewright.simulator.lowering.kernel import COMPUTE
 from tilewright.simulator.lowering.rings.ring_bound import ring_cycles
+from tilewright.simulator.lowering.sums.sum_chains import sums_cycles, way_back
 from tilewright.simulator.lowering.task_cycles import BodyCycles
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.search.element_cycles import (

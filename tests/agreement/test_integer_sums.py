@@ -25,8 +25,8 @@ from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings, execute_einsum
 from tilewright.simulator.execution.mapped_workload import grid_path
 from tilewright.simulator.fast.fast_machine import FastMachine
-from tilewright.simulator.lowering.cycle_bound import line_costs
 from tilewright.simulator.lowering.plan import program_of
+from tilewright.simulator.lowering.sums.sum_chains import line_costs
 from tilewright.simulator.lowering.sums.sum_operations import joining_operation
 from tilewright.simulator.run.machine import Machine
 from tilewright.simulator.search.quick_bound import QuickBound

@@ -46,8 +46,9 @@ from tilewright.simulator.fast.fast_machine import FastMachine
 from tilewright.simulator.fast.partition_solve import ProofEffort, effort_before
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.lowering.addresses import NOTHING_KEPT, LeftTensors
-from tilewright.simulator.lowering.cycle_bound import Works, alone_cycles, line_costs, lower_bound
+from tilewright.simulator.lowering.cycle_bound import Works, alone_cycles, lower_bound
 from tilewright.simulator.lowering.plan import Plan, plan_of, program_of, with_reduction
+from tilewright.simulator.lowering.sums.sum_chains import line_costs
 from tilewright.simulator.lowering.task_cycles import BodyCycles
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.program import Program
