@@ -214,6 +214,9 @@ class _Bounder:
     def rewrite(self, node: nodes.Node) -> None:
         for loop in node.find_all(nodes.For):
             loop.iter = self._call("_bounded", loop.iter)
+        self._replace_parts(node)
+
+    def _replace_parts(self, node: nodes.Node) -> None:
         for field, value in node.iter_fields():
             if isinstance(value, nodes.Node):
                 setattr(node, field, self._replaced(value))
@@ -221,11 +224,7 @@ class _Bounder:
                 value[:] = [self._replaced(v) if isinstance(v, nodes.Node) else v for v in value]
 
     def _replaced(self, node: nodes.Node) -> nodes.Node:
-        for field, value in node.iter_fields():
-            if isinstance(value, nodes.Node):
-                setattr(node, field, self._replaced(value))
-            elif isinstance(value, list):
-                value[:] = [self._replaced(v) if isinstance(v, nodes.Node) else v for v in value]
+        self._replace_parts(node)
         if isinstance(node, nodes.List | nodes.Tuple | nodes.Dict) and _is_value(node):
             return self._call("_measured", node)
         if isinstance(node, nodes.Concat):

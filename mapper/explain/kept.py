@@ -131,34 +131,41 @@ def why_not_kept(
     whatever else a search raises (UnsupportedFeature, an ended budget).
     """
     node = _holder(arch, memory)
-    chosen = options.get("einsum")
-    einsums = [workload.einsum(chosen)] if chosen else list(workload.einsums)
-    users = [einsum for einsum in einsums if tensor in einsum.tensors]
-    if not users:
-        raise TilewrightError(
-            "no Einsum touches this tensor", value=tensor,
-            instead=did_you_mean(tensor, workload.tensors) or None,
-        )  # fmt: skip
+    users = _users(workload, tensor, options.get("einsum"))
     objective = options.get("objective", "energy")
     ends = budget_from(options.get("budget"))
     free = search(arch, workload, **_with_budget_share(options, ends, FREE_SHARE))
     holding = _holding(free.best.mapping.nodes, tensor, memory)
-    kept_for = tuple(einsum.name for einsum in users if einsum.name in holding)
-    if len(kept_for) == len(users):
-        return NotKept(tensor, memory, objective, free, free, True)
     others = [einsum for einsum in users if einsum.name not in holding]
-    forbidden = tuple(_forbidding(arch, workload, others, tensor, memory))
-    left_out = tuple(einsum.name for einsum in others)
+    if not others:
+        return NotKept(tensor, memory, objective, free, free, kept=True)
     answer = NotKept(
-        tensor, memory, objective, free, None, False, forbidden, None, kept_for, left_out
+        tensor,
+        memory,
+        objective,
+        free,
+        forced=None,
+        kept=False,
+        forbidden=tuple(_forbidding(arch, workload, others, tensor, memory)),
+        kept_for=tuple(einsum.name for einsum in users if einsum.name in holding),
+        left_out=tuple(einsum.name for einsum in others),
     )
+    keeping = _forced(arch, node, tensor)
     try:
-        forced = search(
-            _forced(arch, node, tensor), workload, **_with_budget_share(options, ends, 1.0)
-        )
+        forced = search(keeping, workload, **_with_budget_share(options, ends, 1.0))
     except InfeasibleMapping as error:
         return replace(answer, conflict=error)
     return replace(answer, forced=forced)
+
+
+def _users(workload: Workload, tensor: str, chosen: str | None) -> list[Einsum]:
+    """Return the Einsums that use a tensor, of all or of one that is chosen."""
+    einsums = [workload.einsum(chosen)] if chosen else workload.einsums
+    users = [einsum for einsum in einsums if tensor in einsum.tensors]
+    if not users:
+        close = did_you_mean(tensor, workload.tensors) or None
+        raise TilewrightError("no Einsum touches this tensor", value=tensor, instead=close)
+    return users
 
 
 def _with_budget_share(options: SearchOptions, ends: Budget, share: float) -> SearchOptions:

@@ -37,6 +37,15 @@ REFERENCES: Final = (
     ("instruction", 3, (*(at.I_END_LOOP, at.I_UNLESS_BELOW, at.I_JUMP), *MAPS[1:3])),
 )
 """(table, column, codes) of the instructions that name a row."""
+ROW_COLUMNS: Final = (
+    ("operation", slice(at.O_OPERANDS, at.O_SCALAR_ROW + 1), "operand"),
+    ("operation", slice(at.O_INDEX, at.O_INDEX + 1), "operand"),
+    ("operation", slice(at.O_HELD, at.O_HELD + 3), "operand"),
+    ("operation", slice(at.O_VARIANT, at.O_VARIANT + 1), "operation"),
+    ("operand", slice(at.D_LENGTH_ROW, at.D_STRIDE_ROW + 1), "operand"),
+    ("load", slice(at.L_ROW, at.L_ROW + 1), "operand"),
+)
+"""(table, columns, table whose rows they name)."""
 
 
 def aligned(words: int) -> at.Table:
@@ -164,24 +173,13 @@ def place_codes(store: at.Table, parts: CodeTablePlaces, tables: ProgramTables) 
 
     store: int64 array, changed; parts: where each table is in it; tables: the rows of all codes.
     """
-    operation = parts.operation.view(store)
-    operation[:] = tables.tables.operation
-    operands = tables.origin("operation", "operand")[:, None]
-    for rows in (
-        slice(at.O_OPERANDS, at.O_SCALAR_ROW + 1),
-        slice(at.O_INDEX, at.O_INDEX + 1),
-        slice(at.O_HELD, at.O_HELD + 3),
-    ):
-        operation[:, rows] = parts.operand.address_from(operands, operation[:, rows])
-    origin = tables.origin("operation", "operation")
-    operation[:, at.O_VARIANT] = parts.operation.address_from(origin, operation[:, at.O_VARIANT])
-    operand = parts.operand.view(store)
-    operand[:] = tables.tables.operand
-    changes = slice(at.D_LENGTH_ROW, at.D_STRIDE_ROW + 1)
-    operands = tables.origin("operand", "operand")[:, None]
-    operand[:, changes] = parts.operand.address_from(operands, operand[:, changes])
+    for table in ("operation", "operand", "instruction", "scalar", "load"):
+        getattr(parts, table).view(store)[:] = getattr(tables.tables, table)
+    for table, columns, other in ROW_COLUMNS:
+        rows = getattr(parts, table).view(store)
+        origin = tables.origin(table, other)[:, None]
+        rows[:, columns] = getattr(parts, other).address_from(origin, rows[:, columns])
     instruction = parts.instruction.view(store)
-    instruction[:] = tables.tables.instruction
     for table, column, codes in REFERENCES:
         rows_of_kind = np.flatnonzero((instruction[:, :1] == np.array(codes)).any(axis=1))
         origin = tables.origin("instruction", table)[rows_of_kind]
@@ -194,17 +192,11 @@ def place_codes(store: at.Table, parts: CodeTablePlaces, tables: ProgramTables) 
     )
     parts.task.view(store)[:] = first
     scalar = parts.scalar.view(store)
-    scalar[:] = tables.tables.scalar
     operands = tables.origin("scalar", "operand")
     for column in (at.U_DEST, at.U_LEFT, at.U_RIGHT):
         is_element = scalar[:, column] == at.ELEMENT
         rows = scalar[is_element, column + 1]
         scalar[is_element, column + 1] = parts.operand.address_from(operands[is_element], rows)
-    load = parts.load.view(store)
-    load[:] = tables.tables.load
-    load[:, at.L_ROW] = parts.operand.address_from(
-        tables.origin("load", "operand"), load[:, at.L_ROW]
-    )
 
 
 def place_special(

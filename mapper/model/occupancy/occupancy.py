@@ -54,32 +54,27 @@ def occupancies(nest: TensorNest) -> list[Occupancy]:
     loops_above = 0
     top = next(item for item in nest.items if isinstance(item, int) and item not in loops)
     for item in nest.items:
-        if isinstance(item, ReservationItem):
-            step = path.steps[item.holder]
-            assert isinstance(step, Hold)
-            holder = view.holder(step.component, tensor.name)
-            if holder.is_toll:
-                continue
-            bits = lowest_terms(tensor.tile(shape) * holder.bits_per_value)
-            if step.persistent:
-                bits *= view.einsum.n_instances
-            origin = path.origins[item.holder]
-            occupancies_found.append(
-                Occupancy(
-                    step.component,
-                    tensor.name,
-                    bits,
-                    holder.bits_per_value,
-                    origin,
-                    -1 if step.persistent else loops_above,
-                    step.persistent,
-                    item.holder == top,
-                    holder.usage_key,
-                )
-            )
+        if not isinstance(item, ReservationItem):
+            if item in loops:
+                shape[loops[item].variable] = loops[item].largest
+                loops_above += 1
             continue
-        loop = loops.get(item)
-        if loop is not None:
-            shape[loop.variable] = loop.largest
-            loops_above += 1
+        step = path.steps[item.holder]
+        assert isinstance(step, Hold)
+        holder = view.holder(step.component, tensor.name)
+        if holder.is_toll:
+            continue
+        bits = lowest_terms(tensor.tile(shape) * holder.bits_per_value)
+        found = Occupancy(
+            step.component,
+            tensor.name,
+            bits * view.einsum.n_instances if step.persistent else bits,
+            holder.bits_per_value,
+            path.origins[item.holder],
+            -1 if step.persistent else loops_above,
+            step.persistent,
+            item.holder == top,
+            holder.usage_key,
+        )
+        occupancies_found.append(found)
     return occupancies_found

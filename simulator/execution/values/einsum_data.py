@@ -122,32 +122,39 @@ class EinsumData:
         exact, allowed = self._result.value, self._result.error(additions)
         equal = (output == exact) | (np.isnan(output) & np.isnan(exact))
         with np.errstate(invalid="ignore", divide="ignore"):
-            largest = LARGEST.get(self.dtype, inf)
-            is_beyond = np.abs(exact) + allowed > largest
+            is_beyond = np.abs(exact) + allowed > LARGEST.get(self.dtype, inf)
             equal |= is_beyond & (output == np.copysign(np.inf, exact))
             share = np.where(equal, 0.0, np.abs(output - exact) / allowed)
         worst = float(np.max(share)) if share.size else 0.0
-        if not worst <= 1:
-            place = np.unravel_index(int(np.argmax(np.nan_to_num(share, nan=np.inf))), share.shape)
-            if np.isnan(exact[place]):
-                raise TilewrightError(
-                    f"{self.einsum.name} has no value at {tuple(map(int, place))} for these "
-                    f"operands: numpy gives nan there, the machine {output[place]}",
-                    instead="operands of which its logarithms and roots exist",
-                )
-            dtype = self.dtype
-            if not np.isfinite(output[place]) and allowed[place] / ROUNDOFF[dtype] > largest:
-                raise TilewrightError(
-                    f"sums of {self.einsum.name} go beyond {largest:g}, the largest {dtype}, for "
-                    f"these operands: the machine gives {output[place]} at "
-                    f"{tuple(map(int, place))}, numpy {exact[place]:g}",
-                    instead="operands of smaller values, or bits_per_value: 32",
-                )
-            raise WrongResult(
-                f"the run of {self.einsum.name} gives {output[place]} at "
-                f"{tuple(map(int, place))}, numpy gives {exact[place]}: please report this"
+        if worst <= 1:
+            return worst
+        place = np.unravel_index(int(np.argmax(np.nan_to_num(share, nan=np.inf))), share.shape)
+        shown = tuple(map(int, place))
+        raise self._fault(shown, output[shown], exact[shown], allowed[shown])
+
+    def _fault(
+        self, place: tuple[int, ...], given: float, exact: float, allowed: float
+    ) -> TilewrightError:
+        """Return what is wrong with the value that a run has `given` at a place.
+
+        `exact`: numpy's; `allowed`: by how much it may differ.
+        """
+        name, largest = self.einsum.name, LARGEST.get(self.dtype, inf)
+        if np.isnan(exact):
+            return TilewrightError(
+                f"{name} has no value at {place} for these operands: numpy gives nan there, the "
+                f"machine {given}",
+                instead="operands of which its logarithms and roots exist",
             )
-        return worst
+        if not np.isfinite(given) and allowed / ROUNDOFF[self.dtype] > largest:
+            return TilewrightError(
+                f"sums of {name} go beyond {largest:g}, the largest {self.dtype}, for these "
+                f"operands: the machine gives {given} at {place}, numpy {exact:g}",
+                instead="operands of smaller values, or bits_per_value: 32",
+            )
+        return WrongResult(
+            f"the run of {name} gives {given} at {place}, numpy gives {exact}: please report this"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +177,31 @@ class _Rounded:
     error: Floats
 
 
+def _bounded_products(
+    einsum: Einsum,
+    operands: Mapping[str, AnyArray],
+    unit: float,
+    tiny: float,
+    errors: Mapping[str, Floats],
+) -> _EinsumResult:
+    """Return the exact sums of products of an Einsum, and how far rounding may move them.
+
+    unit, tiny: the roundoff and the smallest number of the output's type.
+    """
+    exact, scale = product_and_scale(einsum, operands)
+    before: Floats | float = 0.0
+    if errors:
+        larger = {n: np.abs(v) + errors.get(n, 0.0) for n, v in operands.items()}
+        whole = product_and_scale(einsum, larger)[1]
+        before, scale = whole - scale, whole
+
+    def error(additions: int | None) -> Floats:
+        steps = _steps(einsum, additions, unit) + len(einsum.inputs)
+        return SLACK * (before + _growth(steps, unit) * scale) + steps * tiny
+
+    return _EinsumResult(exact, error)
+
+
 def _bounded(
     einsum: Einsum,
     operands: Mapping[str, AnyArray],
@@ -182,18 +214,7 @@ def _bounded(
     """
     unit, tiny = ROUNDOFF[numbers.output], SMALLEST[numbers.output]
     if _is_sum_of_products(einsum):
-        exact, scale = product_and_scale(einsum, operands)
-        before: Floats | float = 0.0
-        if errors:
-            larger = {n: np.abs(v) + errors.get(n, 0.0) for n, v in operands.items()}
-            whole = product_and_scale(einsum, larger)[1]
-            before, scale = whole - scale, whole
-
-        def product_error(additions: int | None) -> Floats:
-            steps = _steps(einsum, additions, unit) + len(einsum.inputs)
-            return SLACK * (before + _growth(steps, unit) * scale) + steps * tiny
-
-        return _EinsumResult(exact, product_error)
+        return _bounded_products(einsum, operands, unit, tiny, errors)
     values = {name: array.astype(np.float64) for name, array in operands.items()}
     wrong = {name: errors.get(name, np.zeros_like(array)) for name, array in values.items()}
     read = list(map(_Rounded, read_values(einsum, values), read_values(einsum, wrong)))
