@@ -140,7 +140,6 @@ class _Coordinators:
     """The processes of the islands; with one worker all islands are searched in this process."""
 
     def __init__(self, crew: Crew, islands: int) -> None:
-        self._crew = crew
         self._count = crew.at_once(islands)
         self._processes: Any = None
 

@@ -15,14 +15,12 @@ class TileLayout:
     """The place of each value of a tensor's tile in a buffer; places count values.
 
     `tensor`: how the tensor is held. `order`: numbers of its ranks, the one that varies slowest in
-    memory first. `pitches`: by rank, the distance from one position to the next. `origin`: place of
-    the value at which all loops are in their first turn. `moves`: by loop in time, how far one turn
-    moves inside the tile; 0 for a loop above the tile.
+    memory first. `origin`: place of the value at which all loops are in their first turn. `moves`:
+    by loop in time, how far one turn moves inside the tile; 0 for a loop above the tile.
     """
 
     tensor: HeldTensor
     order: tuple[int, ...]
-    pitches: tuple[int, ...]
     origin: int
     moves: tuple[int, ...]
 
@@ -62,7 +60,7 @@ def tile_layout(read: SpaceTime, tensor: HeldTensor, vector: Sequence[int]) -> T
         for name, factor in form.terms
         if factor < 0
     )
-    return TileLayout(tensor, tuple(order), tuple(pitches), origin, tuple(moves))
+    return TileLayout(tensor, tuple(order), origin, tuple(moves))
 
 
 def _last_use(form: Affine, names: list[str]) -> int:
