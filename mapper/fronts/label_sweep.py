@@ -3,12 +3,13 @@
 The dynamic program of theory/lattice.md §3 runs with the Pareto sets of labels, at most twice. In
 the first pass labels count as equal when they agree in energy, used bits and lanes: the slowest
 component is mostly the Compute, or a memory whose every value must move. The second pass compares
-the calls of every slow component, too. It is made only if the lower bound of a label promises more
-than the mappings so far (theory/fronts.md §2).
+the calls of every slow component, too. It is made only for the programs at whose end the lower
+bound of a label promises more than the mappings so far (theory/fronts.md §2).
 """
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -22,16 +23,27 @@ from tilewright.mapper.searches.program.compiled_mapspace import CompiledMapspac
 from tilewright.mapper.searches.program.program_tree import ProgramNode
 
 
+class _Arrival(NamedTuple):
+    """Lower bounds of the labels that were of interest when they arrived at a node.
+
+    `path`: ids of the nodes down to it. `bounds`: shape (labels, 2 + used memories …).
+    """
+
+    path: tuple[int, ...]
+    bounds: Floats
+
+
 class _SweepPass(NamedTuple):
     """One pass of a sweep over labels.
 
     `target`: what is looked for. `n_deciding`: how many leading fields decide between labels.
-    `bounds`: lower bounds of the labels that were of interest when they arrived.
+    `arrivals`: filled in. `nodes`: ids of the nodes to go to; None: to all.
     """
 
     target: SweepTarget
     n_deciding: int
-    bounds: list[Floats]
+    arrivals: list[_Arrival]
+    nodes: frozenset[int] | None = None
 
 
 class LabelSweep:
@@ -88,31 +100,29 @@ class LabelSweep:
         keeps what was offered.
         """
         self._most_energy = most_energy
-        fields = self._engine.fields
-        bounds = self._pass(target, fields.n_class_fields)
-        if fields.width > fields.n_class_fields and target.hopeful(bounds).any():
-            self._pass(target, fields.width)
+        fields, root = self._engine.fields, self._tree.tree.root
+        first = _SweepPass(target, fields.n_class_fields, [])
+        self._visit([root], first, [self._start])
+        if fields.width > fields.n_class_fields:
+            promising = (a.path for a in first.arrivals if target.hopeful(a.bounds).any())
+            nodes = frozenset(chain.from_iterable(promising))
+            if nodes:
+                self._visit([root], _SweepPass(target, fields.width, [], nodes), [self._start])
 
-    def _pass(self, target: SweepTarget, n_deciding: int) -> Floats:
-        """Return the bounds of the labels that were of interest when they arrived.
+    def _visit(self, nodes: list[ProgramNode], sweep: _SweepPass, path: list[LabelTable]) -> None:
+        """Offer the complete labels at the last of `nodes` to the target, then visit its children.
 
-        Shape (labels, 2 + used memories). `n_deciding`: leading fields that decide between labels.
+        `nodes`: those down to it; `path`: their tables of labels.
         """
-        bounds: list[Floats] = [np.zeros((0, 2 + len(self._used_bits) + len(self._priced)))]
-        self._visit(self._tree.tree.root, _SweepPass(target, n_deciding, bounds), [self._start])
-        return np.concatenate(bounds)
-
-    def _visit(self, node: ProgramNode, sweep: _SweepPass, path: list[LabelTable]) -> None:
-        """Offer the complete labels at `node` to the target, then visit its children.
-
-        `path`: the tables of labels down to it.
-        """
+        node = nodes[-1]
         if node.programs and path[-1].label.shape[0]:
-            sweep.bounds.append(self._arrive(node, sweep.target, path))
+            bounds = self._arrive(node, sweep.target, path)
+            sweep.arrivals.append(_Arrival(tuple(map(id, nodes)), bounds))
         for child in self._children(node):
-            following = self._step(child, sweep, path[-1])
-            if following.label.shape[0]:
-                self._visit(child, sweep, [*path, following])
+            if sweep.nodes is None or id(child) in sweep.nodes:
+                following = self._step(child, sweep, path[-1])
+                if following.label.shape[0]:
+                    self._visit([*nodes, child], sweep, [*path, following])
 
     def _children(self, node: ProgramNode) -> list[ProgramNode]:
         """Return the nodes that follow; for a family of designs those of the least bound first.

@@ -127,6 +127,15 @@ class ChoiceArrays(NamedTuple):
         rows = len(self.charges) // len(self.below)  # of each choice, the row of the energy first
         return added + self.charges[::rows, 1:] if rows else added
 
+    def only(self, chosen: Bools) -> ChoiceArrays:
+        """Return the arrays of some of the choices of lanes.
+
+        `chosen`: which, shape (choices,). A lane is one instance along a dimension of a fanout.
+        """
+        rows = np.repeat(chosen, len(self.charges) // len(self.below))
+        linear, lanes = self.linear[chosen], self.lanes[chosen]
+        return ChoiceArrays(self.below[chosen], linear, self.charges[rows], lanes)
+
 
 class ChargeArrays(NamedTuple):
     """Costs of one step of the program that depend on the tile, and a capacity to check.

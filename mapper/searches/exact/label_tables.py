@@ -9,12 +9,14 @@ cannot meet the limits with the least remaining cost are pruned.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import replace
 from math import inf, prod
 from typing import Generic, NamedTuple, TypeVar
 from zlib import crc32
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tilewright.mapper.mapspace.lattice import Lattice, LatticeAxis
 from tilewright.mapper.searches.budget import WorkLeft
@@ -116,16 +118,29 @@ class LabelEngine:
         self.lattice = Lattice(problem.einsum.bounds)
         self._charges: _ByIdentity[_Charge] = _ByIdentity()
         self._choices: _ByIdentity[ChoiceArrays] = _ByIdentity()
+        self._all_choices: _ByIdentity[ChoiceArrays] = _ByIdentity()  # with too many lanes, too
         self._counts: dict[tuple[str, str, Lanes], Floats] = {}
         self._axes: dict[tuple[str, ...], list[LatticeAxis]] = {}
         self._lane_bounds: dict[int, Floats] = {}  # by checksum
         self._lanes_before_step: _ByIdentity[Floats] = _ByIdentity()
         self._below: dict[tuple[tuple[str, ...], tuple[tuple[int, ...], ...]], Ints] = {}
 
+    def with_lanes(self, family: DesignFamily) -> LabelEngine:
+        """Return the same engine for other fanouts; it shares what does not depend on them.
+
+        `family`: how many lanes may be in use. A lane is one instance along a dimension of a
+        fanout.
+        """
+        engine = copy(self)
+        engine._most_lanes = {(c, name): lanes for c, name, lanes in family.most_lanes}
+        engine._choices, engine._lanes_before_step = _ByIdentity(), _ByIdentity()
+        return engine
+
     def forget_steps(self) -> None:
         """Drop the arrays of all steps, to free their memory; they are made again when needed."""
         self._charges.clear()
         self._choices.clear()
+        self._all_choices.clear()
         self._lanes_before_step.clear()
 
     def initial(self) -> LabelTable:
@@ -415,11 +430,21 @@ class LabelEngine:
         return fields, amounts
 
     def choice_arrays(self, step: SpatialStep) -> ChoiceArrays:
-        """Return the arrays of the choices of lanes of a spatial step, made once."""
-        return self._choices.of(lambda: self.new_choices(step), step)
+        """Return the arrays of a spatial step's choices of lanes that there are, made once."""
+        return self._choices.of(lambda: self._new_available(step), step)
+
+    def _new_available(self, step: SpatialStep) -> ChoiceArrays:
+        choices = self._all_choices.of(lambda: self.new_choices(step), step)
+        available = self.available(step.loops)
+        return choices if available.all() else choices.only(available)
+
+    def available(self, loops: SpatialLoops) -> NDArray[np.bool_]:
+        """Mark the choices of lanes of a dimension that take no more lanes than there are."""
+        most = self._most_lanes.get(loops.dim, inf)
+        return np.array([prod(choice) <= most for choice in loops.choices])
 
     def new_choices(self, step: SpatialStep) -> ChoiceArrays:
-        """Return the arrays of the choices of lanes of a spatial step."""
+        """Return the arrays of all choices of lanes of a spatial step, too many lanes or not."""
         loops = step.loops
         lanes = np.array([float(prod(choice)) for choice in loops.choices])
         factors = field_factors(self.problem, self.fields, loops)
@@ -429,9 +454,6 @@ class LabelEngine:
         for field, values in step.factors:
             factors[:, field] = values
         below = self._tiles_below(loops)
-        most = self._most_lanes.get(loops.dim, inf)
-        if lanes.max() > most:
-            below = np.where((lanes <= most)[:, np.newaxis], below, -1)
         charges = np.zeros((0, 1))
         if step.charges:
             fields, amounts = self._summed(step.charges)

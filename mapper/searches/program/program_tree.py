@@ -7,9 +7,10 @@ of the cost still to come.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,9 +24,15 @@ from tilewright.mapper.searches.exact.remaining.remaining_cost import (
     least_remaining,
 )
 from tilewright.mapper.searches.exact.remaining.remaining_latency import least_latencies
-from tilewright.mapper.searches.program.program_steps import ProgramStep, TemplateProgram
+from tilewright.mapper.searches.program.program_steps import (
+    ProgramStep,
+    SpatialStep,
+    TemplateProgram,
+)
+from tilewright.mapper.templates.spatial_choices import DimName
 
 ROOT = -1  # in place of the number of a step
+NOTHING_KNOWN: Mapping[int, Any] = MappingProxyType({})
 
 
 @dataclass(slots=True)
@@ -125,12 +132,14 @@ class BoundedTree:
     """A tree of steps with lower bounds of the cost still to come at each node.
 
     `tree`: whose steps may name rates (costs of a value) by number; `steps`: the same ones with all
-    costs in numbers; `bounds`: by the number of a continuation, none without programs.
+    costs in numbers; `bounds`: by the number of a continuation, none without programs. `energies`:
+    the same at some further prices, if there are any.
     """
 
     tree: ProgramTree
     steps: tuple[ProgramStep, ...]
     bounds: tuple[NodeBounds, ...]
+    energies: tuple[NodeEnergies, ...] = ()
 
     def step(self, node: ProgramNode) -> ProgramStep:
         """Return the step of a node other than the root."""
@@ -146,16 +155,17 @@ class BoundedTree:
         """Return the same tree with lower bounds of energy at further prices of actions.
 
         `dearer`: bounds of each node at some of them. `parts[j]`: which of these bound further
-        price j from below, as numbers; the greatest of them counts.
+        price j from below, as numbers; the greatest of them counts. Bounds that have such prices
+        stay.
         """
         bounds = tuple(
             NodeBounds(
-                _with_further(cost.before, _AtPrices(joules.before, parts)),
-                _with_further(cost.after, _AtPrices(joules.after, parts)),
+                _with_further(cost.before, joules.before, parts),
+                _with_further(cost.after, joules.after, parts),
             )
             for cost, joules in zip(self.bounds, dearer, strict=True)
         )
-        return replace(self, bounds=bounds)
+        return replace(self, bounds=bounds, energies=tuple(dearer))
 
     @property
     def at_start(self) -> RemainingCost | None:
@@ -168,20 +178,25 @@ def bounded_tree(
     engine: LabelEngine,
     budget: Budget = UNLIMITED,
     steps: tuple[ProgramStep, ...] | None = None,
+    known: Mapping[int, NodeBounds] = NOTHING_KNOWN,
 ) -> BoundedTree:
     """Compute lower bounds of the cost still to come at each node of a tree of steps.
 
     The tree has the steps of the dynamic program for all templates (mappings without their loops),
-    equal first steps being shared; `steps`: instead of its own ones. Goes from the leaves to the
-    root. Bounds are the least joules, most lanes (instances of fanouts) and least seconds by tile.
-    Capacity is checked for each tile alone, so that these are lower bounds (theory/lattice.md
-    §6.1). Raises OutOfBudget when the budget ends.
+    equal first steps being shared; `steps`: instead of its own ones; `known`: bounds by the number
+    of a continuation that need not be computed. Goes from the leaves to the root. Bounds are the
+    least joules, most lanes (instances of fanouts) and least seconds by tile. Capacity is checked
+    for each tile alone, so that these are lower bounds (theory/lattice.md §6.1). Raises OutOfBudget
+    when the budget ends.
     """
     priced = tree.steps if steps is None else steps
     bounds: list[NodeBounds] = []
     if tree.root.children or tree.root.programs:
-        for node in tree.continuations:
+        for number, node in enumerate(tree.continuations):
             budget.check()
+            if number in known:
+                bounds.append(known[number])
+                continue
             views = [bounds[child.continuation].before for child in node.children.values()]
             if node.programs:
                 views.append(engine.remaining_at_top())
@@ -192,16 +207,23 @@ def bounded_tree(
 
 
 def least_energies(
-    bounded: BoundedTree, prices: EnergiesAtPrices, budget: Budget
+    bounded: BoundedTree,
+    prices: EnergiesAtPrices,
+    budget: Budget,
+    known: Mapping[int, NodeEnergies] = NOTHING_KNOWN,
 ) -> list[NodeEnergies]:
     """Return the least joules still to come at each node of a tree, at other prices than its own.
 
-    Raises OutOfBudget when the budget ends.
+    `known`: those by the number of a continuation that need not be computed. Raises OutOfBudget
+    when the budget ends.
     """
     energies: list[NodeEnergies] = []
     at_top = prices.at_top()
     for number, bounds in enumerate(bounded.bounds):
         budget.check()
+        if number in known:
+            energies.append(known[number])
+            continue
         node = bounded.tree.continuations[number]
         views = [energies[child.continuation].before for child in node.children.values()]
         after = before = least_of(views + [at_top] * bool(node.programs))
@@ -232,8 +254,27 @@ class _AtPrices:
         return self._rows
 
 
-def _with_further(cost: RemainingCost, further: _AtPrices) -> RemainingCost:
+def _with_further(
+    cost: RemainingCost, joules: Floats, parts: Sequence[Sequence[int]]
+) -> RemainingCost:
+    if cost.further is not None:
+        return cost
+    further = _AtPrices(joules, parts)
     return RemainingCost(cost.energy, cost.lanes, cost.latency, cost.carried, further)
+
+
+def without_lanes(tree: ProgramTree, dims: Collection[DimName]) -> list[int]:
+    """Return the numbers of the continuations in which no lanes of some dimensions are chosen.
+
+    `dims`: the dimensions, each a component and a name. A lane is one instance along a dimension of
+    a fanout.
+    """
+    chosen = [isinstance(step, SpatialStep) and step.loops.dim in dims for step in tree.steps]
+    without = list[bool]()
+    for node in tree.continuations:
+        above = (without[child.continuation] for child in node.children.values())
+        without.append(all(above) and not (node.step != ROOT and chosen[node.step]))
+    return [number for number, has_none in enumerate(without) if has_none]
 
 
 def bounds_of_node(

@@ -45,6 +45,12 @@ class EnergiesAtPrices:
         self._dearer = dearer
         self._joules: dict[int, list[Floats]] = {}  # of each price, by the number of the step
 
+    def with_engine(self, engine: LabelEngine) -> EnergiesAtPrices:
+        """Return the same bounds for an engine of other fanouts; what steps cost is shared."""
+        energies = EnergiesAtPrices(engine, self._steps, self._dearer)
+        energies._joules = self._joules
+        return energies
+
     def at_top(self) -> Floats:
         """Return the energy still to come above all steps, shape (prices, states)."""
         return np.tile(self._engine.remaining_at_top().energy, (len(self._dearer), 1))
@@ -61,11 +67,18 @@ class EnergiesAtPrices:
         if isinstance(step, PaymentStep):
             return after
         if isinstance(step, SpatialStep):
-            choices = self._engine.choice_arrays(step)
+            choices, available = (
+                self._engine.choice_arrays(step),
+                self._engine.available(step.loops),
+            )
             rows = zip(after, self._joules_of(number), strict=True)
             lanes = np.zeros(after.shape[1])
-            below = [kernels.undo_distribute(row, lanes, choices, more)[0] for row, more in rows]
-            return np.array(below)
+            return np.array(
+                [
+                    kernels.undo_distribute(row, lanes, choices, more[available])[0]
+                    for row, more in rows
+                ]
+            )
         added = self._joules_of(number)
         if len(carried.rows) and isinstance(step, ChargeStep):
             steps = cast(list[ChargeStep], [steps[number] for steps in self._dearer])
@@ -83,7 +96,7 @@ class EnergiesAtPrices:
     def _joules_of(self, number: int) -> list[Floats]:
         """Return the joules that a step adds at each price, made once.
 
-        Shape (states,), of a spatial step (choices, states) or (choices, 1).
+        Shape (states,), of a spatial step (choices, states) or (choices, 1), all choices.
         """
         if number not in self._joules:
             self._joules[number] = [self._joules_at(steps[number]) for steps in self._dearer]
