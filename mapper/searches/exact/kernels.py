@@ -108,13 +108,20 @@ class ChoiceArrays(NamedTuple):
     `below`, shape (choices, states): the tile of one lane for each tile above, or -1. `linear`,
     shape (choices, 2 x fields): what a choice multiplies each field of a label (tuple of costs)
     by, then what it adds. `charges`, shape (choices x rows, 1 + states): before that, field and
-    amount to add at each tile below. `lanes`, shape (choices,): lanes in all.
+    amount to add at each tile below. `lanes`, shape (choices,): lanes in all. `sources`, shape
+    (states, choices): `below` by tile, if it is at hand.
     """
 
     below: Ints
     linear: Floats
     charges: Floats
     lanes: Floats
+    sources: Ints | None = None
+
+    def rows(self) -> ChoiceRows:
+        """Return these arrays as the compiled step takes them."""
+        sources = np.ascontiguousarray(self.below.T) if self.sources is None else self.sources
+        return ChoiceRows(sources, self.linear.reshape(2 * len(self.linear), -1), self.charges)
 
     def energy(self, width: int) -> Floats:
         """Return the joules of each choice of lanes at each tile below.
@@ -137,6 +144,20 @@ class ChoiceArrays(NamedTuple):
         return ChoiceArrays(self.below[chosen], linear, self.charges[rows], lanes)
 
 
+class ChoiceRows(NamedTuple):
+    """The choices of lanes of one spatial dimension, as a compiled step goes through them.
+
+    `sources`, shape (states, choices): the tile of one lane, or -1. `linear`, shape (2 x choices,
+    fields): of each choice, what it multiplies each field of a label (tuple of costs) by, then what
+    it adds. `charges`: as in ChoiceArrays, of each choice sorted by field. A lane is one instance
+    along a dimension of a fanout.
+    """
+
+    sources: Ints
+    linear: Floats
+    charges: Floats
+
+
 class ChargeArrays(NamedTuple):
     """Costs of one step of the program that depend on the tile, and a capacity to check.
 
@@ -156,7 +177,7 @@ _RECORDS: Final = {
     "LabelRows": f"{_I1}, {_F2}",
     "LabelTable": f"{_I1}, {_F2}, {_I2}",
     "AxisRange": "int64, int64",
-    "ChoiceArrays": f"{_I2}, {_F2}, {_F2}, {_F1}",
+    "ChoiceRows": f"{_I2}, {_F2}, {_F2}",
     "ChargeArrays": f"{_I1}, {_F2}, {_F1}",
     "PruningArrays": f"{_F1}, {_F1}, {_F1}, {_F2}, {_F2}, {_F2}, {_F2}",
 }
@@ -167,7 +188,7 @@ def _kernel(name: str, *arguments: str) -> Kernel:
 
 
 _closure = _kernel("closure", _I1, "LabelRows, AxisRange, PruningArrays, LabelTable")
-_distribute = _kernel("distribute", _I1, "LabelRows, ChoiceArrays, PruningArrays, LabelTable")
+_distribute = _kernel("distribute", _I1, "LabelRows, ChoiceRows, PruningArrays, LabelTable")
 _charge = _kernel("charge", _I1, "LabelRows, ChargeArrays, PruningArrays, LabelTable")
 _union = _kernel("union", _I1, "LabelTable, LabelTable, LabelTable")
 _first_of_groups = _kernel("first_of_groups", _I1, _F2, "float64", _I1, "bool[::1]")
@@ -231,7 +252,7 @@ def distribute(
     instance along a dimension of a fanout.
     """
 
-    return _run(_distribute, (table, choices, pruning), nd, work)
+    return _run(_distribute, (table, choices.rows(), pruning), nd, work)
 
 
 def charge(

@@ -19,7 +19,7 @@ from tilewright.mapper.searches.exact.kernels import (
     AxisRange,
     Bools,
     ChargeArrays,
-    ChoiceArrays,
+    ChoiceRows,
     Floats,
     Ints,
     LabelRows,
@@ -291,7 +291,7 @@ def closure(
 
 @compiled
 def distribute(
-    job: Ints, table: LabelRows, choices: ChoiceArrays, pruning: PruningArrays, results: LabelTable
+    job: Ints, table: LabelRows, choices: ChoiceRows, pruning: PruningArrays, results: LabelTable
 ) -> None:
     """Extend labels by all choices of lanes of a dimension, with factors and amounts of each.
 
@@ -300,29 +300,43 @@ def distribute(
     instance along a dimension of a fanout.
     """
     (start, label), (begin, out, origin) = table, results
-    below, linear, charges, _ = choices
+    sources, linear, charges = choices
     count = job[2]
-    width, n_charges = label.shape[1], charges.shape[0] // below.shape[0]
+    width, n_charges = label.shape[1], charges.shape[0] // sources.shape[1]
+    needed = int(pruning.limits[6]) + 1  # columns that tell whether a label goes
+    if pruning.terms.shape[0] > 0:
+        needed = width
     for state in range(job[1], start.shape[0] - 1):
         begin[state] = first = count
-        for choice in range(below.shape[0]):
-            source = below[choice, state]
+        if not pruning.energy[state] < np.inf:
+            continue
+        for choice in range(sources.shape[1]):
+            source = sources[state, choice]
             if source < 0:
                 continue
+            factors, added = 2 * choice, 2 * choice + 1  # rows of `linear`
             for index in range(start[source], start[source + 1]):
                 if count + 2 > out.shape[0]:
                     job[1], job[2] = state, first
                     return
-                for field in range(width):
-                    out[count, field] = (
-                        label[index, field] * linear[choice, field] + linear[choice, width + field]
-                    )
-                for row in range(choice * n_charges, (choice + 1) * n_charges):
+                for field in range(needed):
+                    out[count, field] = label[index, field] * linear[factors, field]
+                    out[count, field] += linear[added, field]
+                row, end = choice * n_charges, (choice + 1) * n_charges
+                while row < end and charges[row, 0] < needed:  # they are sorted by column
                     field = int(charges[row, 0])
-                    out[count, field] += charges[row, 1 + source] * linear[choice, field]
+                    out[count, field] += charges[row, 1 + source] * linear[factors, field]
+                    row += 1
                 job[3] -= 1
                 if _is_pruned(job, out, count, state, pruning):
                     continue
+                for field in range(needed, width):
+                    out[count, field] = label[index, field] * linear[factors, field]
+                    out[count, field] += linear[added, field]
+                while row < end:
+                    field = int(charges[row, 0])
+                    out[count, field] += charges[row, 1 + source] * linear[factors, field]
+                    row += 1
                 origin[count, 0] = index
                 origin[count, 1] = choice
                 count = _insert(out, origin, first, count, job)
@@ -345,6 +359,8 @@ def charge(
     bits = int(capacity[0])
     for state in range(start.shape[0] - 1):
         begin[state] = first = count
+        if not amounts[0, state] + pruning.energy[state] < np.inf:  # the first are joules
+            continue
         for index in range(start[state], start[state + 1]):
             _copy(label, index, out, count)
             for i in range(fields.shape[0]):

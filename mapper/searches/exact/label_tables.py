@@ -124,6 +124,7 @@ class LabelEngine:
         self._lane_bounds: dict[int, Floats] = {}  # by checksum
         self._lanes_before_step: _ByIdentity[Floats] = _ByIdentity()
         self._below: dict[tuple[tuple[str, ...], tuple[tuple[int, ...], ...]], Ints] = {}
+        self._sources: dict[tuple[object, ...], Ints] = {}
 
     def with_lanes(self, family: DesignFamily) -> LabelEngine:
         """Return the same engine for other fanouts; it shares what does not depend on them.
@@ -141,6 +142,7 @@ class LabelEngine:
         self._charges.clear()
         self._choices.clear()
         self._all_choices.clear()
+        self._sources.clear()
         self._lanes_before_step.clear()
 
     def initial(self) -> LabelTable:
@@ -436,7 +438,11 @@ class LabelEngine:
     def _new_available(self, step: SpatialStep) -> ChoiceArrays:
         choices = self._all_choices.of(lambda: self.new_choices(step), step)
         available = self.available(step.loops)
-        return choices if available.all() else choices.only(available)
+        chosen = choices if available.all() else choices.only(available)
+        key = step.loops.variables, step.loops.choices, available.tobytes()
+        if key not in self._sources:
+            self._sources[key] = np.ascontiguousarray(chosen.below.T)
+        return chosen._replace(sources=self._sources[key])
 
     def available(self, loops: SpatialLoops) -> NDArray[np.bool_]:
         """Mark the choices of lanes of a dimension that take no more lanes than there are."""
