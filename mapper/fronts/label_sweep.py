@@ -20,7 +20,11 @@ from tilewright.mapper.searches.exact.kernels import ENERGY, FRONT, LATENCY, Flo
 from tilewright.mapper.searches.exact.remaining.remaining_cost import StepBounds
 from tilewright.mapper.searches.objective.targets import SweepTarget, TracedMapping
 from tilewright.mapper.searches.program.compiled_mapspace import CompiledMapspace
+from tilewright.mapper.searches.program.program_steps import ChargeStep, ReserveStep
 from tilewright.mapper.searches.program.program_tree import ProgramNode
+
+
+_SAME_ROWS = np.zeros((0, 2), np.int64)  # the origin of labels whose rows stay
 
 
 class _Arrival(NamedTuple):
@@ -67,6 +71,7 @@ class LabelSweep:
         self._budget = budget
         self._most_energy = np.inf
         self._order: dict[int, list[ProgramNode]] = {}  # by the node's id
+        self._chains: dict[int, list[ProgramNode]] = {}  # by the id of the first node
         self._latest: tuple[Floats, float, Floats] | None = None
         self.labels = 0
         self.templates = compiled.n_templates
@@ -120,9 +125,31 @@ class LabelSweep:
             sweep.arrivals.append(_Arrival(tuple(map(id, nodes)), bounds))
         for child in self._children(node):
             if sweep.nodes is None or id(child) in sweep.nodes:
-                following = self._step(child, sweep, path[-1])
+                chain = self._chain(child)
+                following = self._step(chain, sweep, path[-1])
                 if following.label.shape[0]:
-                    self._visit([*nodes, child], sweep, [*path, following])
+                    same = following._replace(origin=_SAME_ROWS)
+                    tables = [*path, following, *[same] * (len(chain) - 1)]
+                    self._visit([*nodes, *chain], sweep, tables)
+
+    def _chain(self, node: ProgramNode) -> list[ProgramNode]:
+        """Return a node and those after it whose steps are carried out with its step at once.
+
+        They add costs alone, one after the other.
+        """
+        chain = self._chains.get(id(node))
+        if chain is None:
+            chain, step = [node], self._tree.step
+            while isinstance(step(node), ChargeStep | ReserveStep) and not node.programs:
+                following = list(node.children.values())
+                if len(following) > 1 or not isinstance(
+                    step(following[0]), ChargeStep | ReserveStep
+                ):
+                    break
+                node = following[0]
+                chain.append(node)
+            self._chains[id(chain[0])] = chain
+        return chain
 
     def _children(self, node: ProgramNode) -> list[ProgramNode]:
         """Return the nodes that follow; for a family of designs those of the least bound first.
@@ -140,12 +167,17 @@ class LabelSweep:
             self._order[id(node)] = children
         return self._order[id(node)]
 
-    def _step(self, child: ProgramNode, sweep: _SweepPass, table: LabelTable) -> LabelTable:
-        """Return the labels above the step of `child` that the target may want; OutOfBudget."""
+    def _step(self, chain: list[ProgramNode], sweep: _SweepPass, table: LabelTable) -> LabelTable:
+        """Return the labels above the steps of a chain that the target may want; OutOfBudget."""
         self._budget.check(more_bytes=GROWTH * table.label.nbytes)
         limits = self._bound(sweep.target.corners())
-        bounds = StepBounds(*self._tree.bounds_of(child), limits, self._budget.work)
-        result = self._engine.apply(self._tree.step(child), table, sweep.n_deciding, bounds)
+        before, after = (self._tree.bounds_of(node) for node in (chain[0], chain[-1]))
+        bounds = StepBounds(before.before, after.after, limits, self._budget.work)
+        steps, nd = [self._tree.step(node) for node in chain], sweep.n_deciding
+        if len(steps) > 1:
+            result = self._engine.charged(steps, table, nd, bounds)
+        else:
+            result = self._engine.apply(steps[0], table, nd, bounds)
         self.labels += result.label.shape[0]
         if result.label.shape[0] > MAX_LABELS:
             raise OutOfBudget(EndReason.LABELS)

@@ -316,7 +316,8 @@ def tiles_of_label(
     """
     tile_below: dict[int, Tile] = {}
     for number in range(len(program.slots) - 1, -1, -1):
-        label = int(path[number + 1].origin[label, 0])
+        origin = path[number + 1].origin
+        label = int(origin[label, 0]) if len(origin) else label
         slot = program.slots[number]
         if slot is not None:
             state = int(np.searchsorted(path[number].start, label, side="right")) - 1

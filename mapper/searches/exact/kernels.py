@@ -93,8 +93,8 @@ class LabelTable(NamedTuple):
 
     A label is a partial mapping's tuple of costs. `start`, shape (states + 1,): the labels of tile
     s are rows start[s] to start[s + 1] - 1. `label`, shape (labels, fields): the costs. `origin`,
-    shape (labels, 2): row in the table before, and number of the choice of lanes. A lane is one
-    instance along a dimension of a fanout.
+    shape (labels, 2): row in the table before, and number of the choice of lanes; empty if both
+    tables have the same rows. A lane is one instance along a dimension of a fanout.
     """
 
     start: Ints
@@ -159,11 +159,12 @@ class ChoiceRows(NamedTuple):
 
 
 class ChargeArrays(NamedTuple):
-    """Costs of one step of the program that depend on the tile, and a capacity to check.
+    """Costs of steps of the program that depend on the tile, and capacities to check.
 
     `amounts`, shape (fields, states), are added to the `fields` of labels (tuples of costs).
-    `capacity` = (field, bits, reset): labels whose field exceeds the bits are dropped; with reset
-    the field then returns to 0, because nothing above adds to it. Field -1: no capacity.
+    `capacity` = (field, bits, reset), for each capacity: labels whose field exceeds the bits are
+    dropped; with reset the field then returns to 0, because nothing above adds to it. Field -1: no
+    capacity.
     """
 
     fields: Ints

@@ -345,6 +345,22 @@ def distribute(
     _finish(job, begin, count)
 
 
+@inlined
+def _overflows(label: Floats, row: int, capacity: Floats) -> Any:
+    """Tell whether the label in `row` needs more bits of some memory than it has.
+
+    `capacity`: as in ChargeArrays. Columns to which nothing above adds return to 0.
+    """
+    for i in range(0, capacity.shape[0], 3):
+        bits = int(capacity[i])
+        if bits >= 0:
+            if label[row, bits] > capacity[i + 1]:
+                return True
+            if capacity[i + 2] > 0.0:
+                label[row, bits] = 0.0
+    return False
+
+
 @compiled
 def charge(
     job: Ints, table: LabelRows, costs: ChargeArrays, pruning: PruningArrays, results: LabelTable
@@ -356,7 +372,6 @@ def charge(
     (start, label), (begin, out, origin) = table, results
     fields, amounts, capacity = costs
     count = job[2]
-    bits = int(capacity[0])
     for state in range(start.shape[0] - 1):
         begin[state] = first = count
         if not amounts[0, state] + pruning.energy[state] < np.inf:  # the first are joules
@@ -365,11 +380,8 @@ def charge(
             _copy(label, index, out, count)
             for i in range(fields.shape[0]):
                 out[count, fields[i]] += amounts[i, state]
-            if bits >= 0:
-                if out[count, bits] > capacity[1]:
-                    continue
-                if capacity[2] > 0.0:
-                    out[count, bits] = 0.0
+            if _overflows(out, count, capacity):
+                continue
             job[3] -= 1
             if _is_pruned(job, out, count, state, pruning):
                 continue

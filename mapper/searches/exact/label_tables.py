@@ -8,7 +8,7 @@ cannot meet the limits with the least remaining cost are pruned.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import replace
 from math import inf, prod
@@ -117,6 +117,7 @@ class LabelEngine:
         self.fields = fields
         self.lattice = Lattice(problem.einsum.bounds)
         self._charges: _ByIdentity[_Charge] = _ByIdentity()
+        self._joined_charges: _ByIdentity[ChargeArrays] = _ByIdentity()
         self._choices: _ByIdentity[ChoiceArrays] = _ByIdentity()
         self._all_choices: _ByIdentity[ChoiceArrays] = _ByIdentity()  # with too many lanes, too
         self._counts: dict[tuple[str, str, Lanes], Floats] = {}
@@ -140,6 +141,7 @@ class LabelEngine:
     def forget_steps(self) -> None:
         """Drop the arrays of all steps, to free their memory; they are made again when needed."""
         self._charges.clear()
+        self._joined_charges.clear()
         self._choices.clear()
         self._all_choices.clear()
         self._sources.clear()
@@ -191,6 +193,19 @@ class LabelEngine:
             return kernels.distribute(labels, nd, choices, pruning, bounds.work)
         costs = self._charge(step).arrays
         return kernels.charge(labels, nd, costs, pruning, bounds.work)
+
+    def charged(
+        self, steps: Sequence[ProgramStep], table: LabelTable, nd: int, bounds: StepBounds
+    ) -> LabelTable:
+        """Return the table of labels above several steps that add costs alone, in one go.
+
+        `steps`: from below, each of them a charge or a reservation; `bounds`: below the first and
+        above the last one. A label is a partial mapping's tuple of costs; labels are compared in
+        the first `nd` columns.
+        """
+        costs = self._joined_charges.of(lambda: _joined_charge(map(self._charge, steps)), *steps)
+        pruning = bounds.after.pruning_arrays(bounds.limits)
+        return kernels.charge((table.start, table.label), nd, costs, pruning, bounds.work)
 
     def remaining_before(self, step: ProgramStep, after: RemainingCost) -> RemainingCost:
         """Return lower bounds of the cost still to come below a step, from those above it.
@@ -510,6 +525,17 @@ def compute_energy(problem: Problem) -> float:
 def _charge_of(fields: list[int], amounts: Floats, capacity: tuple[float, float, float]) -> _Charge:
     arrays = ChargeArrays(np.array(fields, np.int64), amounts, np.array(capacity))
     return _Charge(arrays, bool(amounts[0].max() == inf))
+
+
+def _joined_charge(charges: Iterable[_Charge]) -> ChargeArrays:
+    """Return the costs of several steps together; energy stays first."""
+    several = [charge.arrays for charge in charges]
+    fields = sorted({field for arrays in several for field in arrays.fields.tolist()})
+    amounts = np.zeros((len(fields), several[0].amounts.shape[1]))
+    for arrays in several:
+        amounts[[fields.index(field) for field in arrays.fields.tolist()]] += arrays.amounts
+    capacity = np.concatenate([arrays.capacity for arrays in several])
+    return ChargeArrays(np.array(fields, np.int64), amounts, capacity)
 
 
 def _composed(first: Ints, second: Ints) -> Ints:
