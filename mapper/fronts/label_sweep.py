@@ -23,7 +23,6 @@ from tilewright.mapper.searches.program.compiled_mapspace import CompiledMapspac
 from tilewright.mapper.searches.program.program_steps import ChargeStep, ReserveStep
 from tilewright.mapper.searches.program.program_tree import ProgramNode
 
-
 _SAME_ROWS = np.zeros((0, 2), np.int64)  # the origin of labels whose rows stay
 
 

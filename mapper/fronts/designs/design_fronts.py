@@ -57,6 +57,7 @@ from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import InfeasibleMapping, UnsupportedFeature
 
 _TIE = 1e-12  # relative difference of equal values: sums of the same terms in another order
+_FAR_TIE = 1e-11  # the same where no value beyond it can be equal to the least
 _SECOND = {"energy": 1, "latency": 0, "edp": 0}  # column that decides between equal values
 
 
@@ -221,14 +222,14 @@ class DesignFronts:
         if not all(map(len, fitting)):
             return None
         pairs = zip(fronts.tables, fitting, strict=True)
-        folded = fold_rows([_costs(table.rows[numbers], place) for table, numbers in pairs])
-        row = _best_row(folded.rows, self._family.request.options.objective)
-        points = zip(fitting, folded.choices[row].tolist(), strict=True)
-        choice = tuple(int(numbers[point]) for numbers, point in points)
+        costs = [_costs(table.rows[numbers], place) for table, numbers in pairs]
+        row, points = _best_points(costs, self._family.request.options.objective)
+        chosen = zip(fitting, points, strict=True)
+        choice = tuple(int(numbers[point]) for numbers, point in chosen)
         if choice not in fronts.scored:
             fronts.scored[choice] = self._score(fronts, choice)
         known = fronts.scored[choice]
-        return None if known is None else self._answer(arch, paths, known, folded.rows[row], fronts)
+        return None if known is None else self._answer(arch, paths, known, row, fronts)
 
     def _fronts_of(self, fanouts: tuple[int, ...]) -> _Fronts | None:
         if fanouts not in self._fronts:
@@ -461,12 +462,33 @@ def _restrictions(fronts: Sequence[EinsumFront]) -> Restrictions:
     return einsum_restrictions(spaces[0]) if len(spaces) == 1 else unfused_restrictions(spaces)
 
 
+def _best_points(costs: Sequence[Floats], objective: str) -> tuple[Floats, list[int]]:
+    """Return (joule, second) of the mapping with the least objective, and its point of each table.
+
+    `costs`: (joule, second) of the points of each Einsum.
+    """
+    if len(costs) == 1:
+        values = _values(costs[0], objective)
+        close = np.flatnonzero(values <= values.min() * (1 + _FAR_TIE))
+        if len(close) == 1:
+            return costs[0][close[0]], close.tolist()
+    folded = fold_rows(costs)
+    row = _best_row(folded.rows, objective)
+    return folded.rows[row], folded.choices[row].tolist()
+
+
+def _values(rows: Floats, objective: str) -> Floats:
+    """Return the objective of rows (joule, second)."""
+    energy, latency = rows[:, 0], rows[:, 1]
+    values: Floats = {"energy": energy, "latency": latency, "edp": energy * latency}[objective]
+    return values
+
+
 def _best_row(rows: Floats, objective: str) -> int:
     """Return the number of the row (joule, second) with the least objective.
 
     Of equal ones the one with the least of the other metric, energy if the product is minimized.
     """
-    energy, latency = rows[:, 0], rows[:, 1]
-    values = {"energy": energy, "latency": latency, "edp": energy * latency}[objective]
+    values = _values(rows, objective)
     ties = np.flatnonzero(values <= values.min() * (1 + _TIE))
     return int(ties[np.argmin(rows[ties, _SECOND[objective]])])

@@ -71,16 +71,6 @@ class PruningArrays(NamedTuple):
     further: Floats = np.zeros((0, 0))
 
 
-class AxisRange(NamedTuple):
-    """An axis of the lattice of tiles, along which one prime factor of one variable grows.
-
-    `stride`: difference of the indices of tiles one step apart; `radix`: number of its values.
-    """
-
-    stride: int
-    radix: int
-
-
 class LabelRows(NamedTuple):
     """The labels before a step (cost tuples of partial mappings), as in a LabelTable."""
 
@@ -149,8 +139,7 @@ class ChoiceRows(NamedTuple):
 
     `sources`, shape (states, choices): the tile of one lane, or -1. `linear`, shape (2 x choices,
     fields): of each choice, what it multiplies each field of a label (tuple of costs) by, then what
-    it adds. `charges`: as in ChoiceArrays, of each choice sorted by field. A lane is one instance
-    along a dimension of a fanout.
+    it adds. `charges`: as in ChoiceArrays. A lane is one instance along a dimension of a fanout.
     """
 
     sources: Ints
@@ -177,7 +166,6 @@ _I1, _I2, _F1, _F2 = "int64[::1]", "int64[:, ::1]", "float64[::1]", "float64[:, 
 _RECORDS: Final = {
     "LabelRows": f"{_I1}, {_F2}",
     "LabelTable": f"{_I1}, {_F2}, {_I2}",
-    "AxisRange": "int64, int64",
     "ChoiceRows": f"{_I2}, {_F2}, {_F2}",
     "ChargeArrays": f"{_I1}, {_F2}, {_F1}",
     "PruningArrays": f"{_F1}, {_F1}, {_F1}, {_F2}, {_F2}, {_F2}, {_F2}",
@@ -188,7 +176,7 @@ def _kernel(name: str, *arguments: str) -> Kernel:
     return Kernel(_HOME, name, f"void({', '.join(arguments)})", records=_RECORDS)
 
 
-_closure = _kernel("closure", _I1, "LabelRows, AxisRange, PruningArrays, LabelTable")
+_closure = _kernel("closure", _I1, f"LabelRows, {_I2}, PruningArrays, LabelTable, LabelTable")
 _distribute = _kernel("distribute", _I1, "LabelRows, ChoiceRows, PruningArrays, LabelTable")
 _charge = _kernel("charge", _I1, "LabelRows, ChargeArrays, PruningArrays, LabelTable")
 _union = _kernel("union", _I1, "LabelTable, LabelTable, LabelTable")
@@ -220,20 +208,32 @@ def least_along(values: Floats, axes: Iterable[LatticeAxis], sign: float = 1.0) 
 def closure(
     table: LabelArrays,
     nd: int,
-    axis: AxisRange,
+    axes: Ints,
     pruning: PruningArrays,
     work: WorkLeft | None = None,
 ) -> LabelTable:
-    """Extend labels by a loop along one axis: from each tile to all larger ones on that axis.
+    """Extend labels by loops along some axes: from each tile to all larger ones on these axes.
 
     A label is a row of costs of a partial mapping; a tile keeps those that no other dominates in
     the first `nd` fields: F(t) = Pareto(F(t), F(t / prime)). `table`: (start, label), the labels
-    of tile s being label[start[s]:start[s+1]]. `pruning` must hold before the whole step: a label
-    dropped here goes no further. Result: start, label, and the origin of each label, shape
-    (labels, 2). `work`: what is left of a limit; OutOfBudget when it is used up.
+    of tile s being label[start[s]:start[s+1]]. `axes`, shape (axes, 2): of the lattice of tiles,
+    along each of which one prime factor of one variable grows: difference of the indices of tiles
+    one step apart, number of values. `pruning` must hold before the whole step: a label dropped
+    here goes no further. Result: start, label, and the origin of each label, shape (labels, 2).
+    `work`: what is left of a limit; OutOfBudget when it is used up.
     """
-
-    return _run(_closure, (table, axis, pruning), nd, work)
+    start, label = table
+    capacity = 3 * len(label) + 64
+    while True:
+        job = _new_job(nd, work)
+        results = _new_rows(table, capacity)
+        scratch = _new_rows(table, capacity if len(axes) > 1 else 0)
+        _closure(job, table, axes, pruning, results, scratch)
+        states, count = job[1:3].tolist()
+        if states == len(start) - 1 or job[3] < 0:
+            _take(work, job)
+            return _filled(results, count)
+        capacity *= 2
 
 
 def distribute(
@@ -322,21 +322,45 @@ def _run(
     to begin with; 0: some more than twice those of the table. Returns where each state's labels
     begin, the labels and their origins. Raises OutOfBudget when the work is used up.
     """
-    start, label = arguments[0][:2]
-    capacity = rows or 2 * len(label) + 16
-    most = _ANY_WORK if work is None else work.units
-    job, begin = np.array([nd, 0, 0, most, 0], np.int64), np.empty_like(start)
-    out, origin = np.empty((capacity, label.shape[1])), np.empty((capacity, 2), np.int64)
+    table = arguments[0][:2]
+    job = _new_job(nd, work)
+    begin, out, origin = _new_rows(table, rows or 2 * len(table[1]) + 16)
     while True:
         kernel(job, *arguments, (begin, out, origin))
-        _, states, count, left, _ = job.tolist()
-        if work is not None:
-            work.units = left
-        if left < 0:
-            raise OutOfBudget(EndReason.WORK)
-        if states == begin.shape[0] - 1:
-            return LabelTable(begin, out[:count].copy(), origin[:count].copy())
+        states, count = job[1:3].tolist()
+        if states == begin.shape[0] - 1 or job[3] < 0:
+            _take(work, job)
+            return _filled(LabelTable(begin, out, origin), count)
         out, origin = _doubled(out, count), _doubled(origin, count)
+
+
+def _new_job(nd: int, work: WorkLeft | None) -> Ints:
+    """Return the job of a kernel that compares `nd` fields (label_kernels.py)."""
+    return np.array([nd, 0, 0, _ANY_WORK if work is None else work.units, 0], np.int64)
+
+
+def _new_rows(table: LabelArrays, capacity: int) -> LabelTable:
+    """Return arrays for so many labels, with fields and tiles as in a table."""
+    start, label = table
+    rows = np.empty((capacity, label.shape[1]))
+    return LabelTable(np.empty_like(start), rows, np.empty((capacity, 2), np.int64))
+
+
+def _filled(table: LabelTable, count: int) -> LabelTable:
+    """Return the first `count` rows of a table; in arrays of their own if these are far smaller."""
+    label, origin = table.label[:count], table.origin[:count]
+    if 2 * count < len(table.label):
+        label, origin = label.copy(), origin.copy()
+    return LabelTable(table.start, label, origin)
+
+
+def _take(work: WorkLeft | None, job: Ints) -> None:
+    """Set the work that is left after a kernel; OutOfBudget if it is used up."""
+    left = int(job[3])
+    if work is not None:
+        work.units = left
+    if left < 0:
+        raise OutOfBudget(EndReason.WORK)
 
 
 def _doubled(rows: Any, count: int) -> Any:

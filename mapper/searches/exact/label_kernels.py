@@ -3,8 +3,9 @@
 The kernels allocate no arrays: callers pass arrays for the results, so that the machine code runs
 without numba. `job` = (leading fields `nd`, states done, labels made, labels that may still be
 looked at, number of the corner that dropped a label last). `results` must have two rows more than
-there are labels. A kernel that runs out of rows writes its progress into `job`, and
-continues there when it is called again with longer arrays. It ends where job[3] falls below 0.
+there are labels. A kernel that runs out of rows writes its progress into `job`, and continues there
+when it is called again with longer arrays; closure() begins anew. It ends where job[3] falls below
+0.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ import numpy as np
 from numba import njit
 
 from tilewright.mapper.searches.exact.kernels import (
-    AxisRange,
     Bools,
     ChargeArrays,
     ChoiceRows,
@@ -241,19 +241,50 @@ def _insert(label: Floats, origin: Ints, first: int, count: int, job: Ints) -> A
 
 
 @compiled
-def closure(
-    job: Ints, table: LabelRows, axis: AxisRange, pruning: PruningArrays, results: LabelTable
-) -> None:
-    """Extend labels by a loop along one axis: F(t) = Pareto(F(t), F(t - unit)).
+def closure(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
+    job: Ints, table: LabelRows, axes: Ints, pruning: PruningArrays, results: LabelTable,
+    scratch: LabelTable,
+) -> None:  # fmt: skip
+    """Extend labels by loops along some axes, one after the other: from each tile to larger ones.
 
     A label is a row of costs of a partial mapping at a tile t. kernels.closure documents the
-    arguments; `results` gets the labels.
+    arguments; `results` gets the labels, `scratch` those of every second axis before.
     """
-    (start, label), (stride, radix), (begin, out, origin) = table, axis, results
-    nd, first_state, count = job[0], job[1], job[2]
-    span = stride * radix
-    place = first_state % span  # counted along: a modulo per state would take most of the time
-    for state in range(first_state, start.shape[0] - 1):
+    n_axes = axes.shape[0]
+    for number in range(n_axes):
+        job[1] = job[2] = 0
+        if (n_axes - number) % 2 == 0 and number == 0:
+            _along_axis(job, table, results.origin, axes, number, pruning, scratch)
+        elif (n_axes - number) % 2 == 0:
+            rows = LabelRows(results.start, results.label)
+            _along_axis(job, rows, results.origin, axes, number, pruning, scratch)
+        elif number == 0:
+            _along_axis(job, table, scratch.origin, axes, number, pruning, results)
+        else:
+            rows = LabelRows(scratch.start, scratch.label)
+            _along_axis(job, rows, scratch.origin, axes, number, pruning, results)
+        if job[3] < 0 or job[1] < table.start.shape[0] - 1:
+            return
+    for row in range(job[2]):
+        results.origin[row, 1] = 0
+
+
+@compiled
+def _along_axis(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
+    job: Ints, table: LabelRows, came: Ints, axes: Ints, number: int, pruning: PruningArrays,
+    results: LabelTable,
+) -> None:  # fmt: skip
+    """Extend labels by a loop along axis `number`: F(t) = Pareto(F(t), F(t - unit)).
+
+    `came`: where the labels of `table` came from, unless the axis is the first one. In neither set
+    does a label dominate another: it is compared with those of the other set, which origin[:, 1]
+    tells.
+    """
+    (start, label), (begin, out, origin) = table, results
+    stride, span = axes[number, 0], axes[number, 0] * axes[number, 1]
+    nd, count = job[0], job[2]
+    place = 0  # counted along: a modulo per state would take most of the time
+    for state in range(start.shape[0] - 1):
         begin[state] = count
         index, end_index = start[state], start[state + 1]
         previous = end_previous = start[0]
@@ -268,18 +299,22 @@ def closure(
                 index < end_index and _before(label, index, out, previous, nd)
             ):
                 _copy(label, index, out, count)
-                origin[count, 0] = index
+                origin[count, 0] = index if number == 0 else came[index, 0]
+                origin[count, 1] = 0
                 index += 1
             else:
                 _copy(out, previous, out, count)
                 origin[count, 0] = origin[previous, 0]
+                origin[count, 1] = 1
                 previous += 1
-            origin[count, 1] = 0
             job[3] -= 1
-            if _is_pruned(job, out, count, state, pruning):
+            if _is_far(job, out, count, state, pruning):
                 continue
             earlier = begin[state]
-            while earlier < count and not _dominates(out, earlier, out, count, nd):
+            while earlier < count and (
+                origin[earlier, 1] == origin[count, 1]
+                or not _dominates(out, earlier, out, count, nd)
+            ):
                 earlier += 1
             job[3] -= earlier - begin[state]
             if job[3] < 0:
@@ -287,6 +322,33 @@ def closure(
             if earlier == count:
                 count += 1
     _finish(job, begin, count)
+
+
+@inlined
+def _is_far(job: Ints, label: Floats, row: int, state: int, pruning: PruningArrays) -> Any:
+    """Tell whether no mapping with a label can meet the limits; as far as it is quickly told.
+
+    The label is in `row`, at tile `state`; the row after it is scratch. At several prices hardly a
+    label goes here that did not go before.
+    """
+    if pruning.further.shape[0] == 0:
+        return _is_pruned(job, label, row, state, pruning)
+    return not label[row, 0] + pruning.energy[state] < np.inf
+
+
+@inlined
+def _extend(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
+    out: Floats, row: int, label: Floats, index: int, choices: ChoiceRows, choice: int, source: int
+) -> None:
+    """Fill a row of `out` with a label as a choice of lanes changes it; `source`: its tile."""
+    _, linear, charges = choices
+    for field in range(label.shape[1]):
+        out[row, field] = label[index, field] * linear[2 * choice, field]
+        out[row, field] += linear[2 * choice + 1, field]
+    n_charges = 2 * charges.shape[0] // linear.shape[0]
+    for charge in range(choice * n_charges, (choice + 1) * n_charges):
+        field = int(charges[charge, 0])
+        out[row, field] += charges[charge, 1 + source] * linear[2 * choice, field]
 
 
 @compiled
@@ -300,12 +362,7 @@ def distribute(
     instance along a dimension of a fanout.
     """
     (start, label), (begin, out, origin) = table, results
-    sources, linear, charges = choices
-    count = job[2]
-    width, n_charges = label.shape[1], charges.shape[0] // sources.shape[1]
-    needed = int(pruning.limits[6]) + 1  # columns that tell whether a label goes
-    if pruning.terms.shape[0] > 0:
-        needed = width
+    sources, count = choices.sources, job[2]
     for state in range(job[1], start.shape[0] - 1):
         begin[state] = first = count
         if not pruning.energy[state] < np.inf:
@@ -314,29 +371,14 @@ def distribute(
             source = sources[state, choice]
             if source < 0:
                 continue
-            factors, added = 2 * choice, 2 * choice + 1  # rows of `linear`
             for index in range(start[source], start[source + 1]):
                 if count + 2 > out.shape[0]:
                     job[1], job[2] = state, first
                     return
-                for field in range(needed):
-                    out[count, field] = label[index, field] * linear[factors, field]
-                    out[count, field] += linear[added, field]
-                row, end = choice * n_charges, (choice + 1) * n_charges
-                while row < end and charges[row, 0] < needed:  # they are sorted by column
-                    field = int(charges[row, 0])
-                    out[count, field] += charges[row, 1 + source] * linear[factors, field]
-                    row += 1
+                _extend(out, count, label, index, choices, choice, source)
                 job[3] -= 1
                 if _is_pruned(job, out, count, state, pruning):
                     continue
-                for field in range(needed, width):
-                    out[count, field] = label[index, field] * linear[factors, field]
-                    out[count, field] += linear[added, field]
-                while row < end:
-                    field = int(charges[row, 0])
-                    out[count, field] += charges[row, 1 + source] * linear[factors, field]
-                    row += 1
                 origin[count, 0] = index
                 origin[count, 1] = choice
                 count = _insert(out, origin, first, count, job)

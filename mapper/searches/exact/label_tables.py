@@ -22,7 +22,6 @@ from tilewright.mapper.mapspace.lattice import Lattice, LatticeAxis
 from tilewright.mapper.searches.budget import WorkLeft
 from tilewright.mapper.searches.exact import kernels
 from tilewright.mapper.searches.exact.kernels import (
-    AxisRange,
     ChargeArrays,
     ChoiceArrays,
     Floats,
@@ -122,6 +121,7 @@ class LabelEngine:
         self._all_choices: _ByIdentity[ChoiceArrays] = _ByIdentity()  # with too many lanes, too
         self._counts: dict[tuple[str, str, Lanes], Floats] = {}
         self._axes: dict[tuple[str, ...], list[LatticeAxis]] = {}
+        self._axis_rows: dict[tuple[str, ...], Ints] = {}  # stride, number of values
         self._lane_bounds: dict[int, Floats] = {}  # by checksum
         self._lanes_before_step: _ByIdentity[Floats] = _ByIdentity()
         self._below: dict[tuple[tuple[str, ...], tuple[tuple[int, ...], ...]], Ints] = {}
@@ -303,14 +303,14 @@ class LabelEngine:
     ) -> LabelTable:
         """Apply temporal loops over some variables; labels are compared in `nd` fields."""
         start, label = table.start, table.label
-        origin: Ints | None = None
-        for axis in self.axes_of(variables):
-            line = AxisRange(axis.stride, axis.radix)
-            start, label, step_origin = kernels.closure((start, label), nd, line, pruning, work)
-            origin = step_origin if origin is None else _composed(origin, step_origin)
-        if origin is None:
-            origin = np.zeros((label.shape[0], 2), np.int64)
-            origin[:, 0] = np.arange(label.shape[0])
+        if variables not in self._axis_rows:
+            axes = [(axis.stride, axis.radix) for axis in self.axes_of(variables)]
+            self._axis_rows[variables] = np.array(axes, np.int64).reshape(-1, 2)
+        rows = self._axis_rows[variables]
+        if len(rows):
+            return kernels.closure((start, label), nd, rows, pruning, work)
+        origin = np.zeros((label.shape[0], 2), np.int64)
+        origin[:, 0] = np.arange(label.shape[0])
         return LabelTable(start, label, origin)
 
     def _looped_once(
@@ -453,16 +453,23 @@ class LabelEngine:
     def _new_available(self, step: SpatialStep) -> ChoiceArrays:
         choices = self._all_choices.of(lambda: self.new_choices(step), step)
         available = self.available(step.loops)
-        chosen = choices if available.all() else choices.only(available)
-        key = step.loops.variables, step.loops.choices, available.tobytes()
+        chosen = choices if available is None else choices.only(available)
+        most = None if available is None else available.tobytes()
+        key = step.loops.variables, step.loops.choices, most
         if key not in self._sources:
             self._sources[key] = np.ascontiguousarray(chosen.below.T)
         return chosen._replace(sources=self._sources[key])
 
-    def available(self, loops: SpatialLoops) -> NDArray[np.bool_]:
-        """Mark the choices of lanes of a dimension that take no more lanes than there are."""
-        most = self._most_lanes.get(loops.dim, inf)
-        return np.array([prod(choice) <= most for choice in loops.choices])
+    def available(self, loops: SpatialLoops) -> NDArray[np.bool_] | None:
+        """Mark the choices of lanes of a dimension that take no more lanes than there are.
+
+        Shape (choices,); None if all do.
+        """
+        most = self._most_lanes.get(loops.dim)
+        if most is None:
+            return None
+        available = np.array([prod(choice) <= most for choice in loops.choices])
+        return None if available.all() else available
 
     def new_choices(self, step: SpatialStep) -> ChoiceArrays:
         """Return the arrays of all choices of lanes of a spatial step, too many lanes or not."""
@@ -536,10 +543,3 @@ def _joined_charge(charges: Iterable[_Charge]) -> ChargeArrays:
         amounts[[fields.index(field) for field in arrays.fields.tolist()]] += arrays.amounts
     capacity = np.concatenate([arrays.capacity for arrays in several])
     return ChargeArrays(np.array(fields, np.int64), amounts, capacity)
-
-
-def _composed(first: Ints, second: Ints) -> Ints:
-    """Return the origins of labels two steps below, from those of the second and the first step."""
-    origin = first[second[:, 0]]
-    origin[:, 1] = 0
-    return origin

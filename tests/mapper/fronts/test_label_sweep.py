@@ -24,6 +24,7 @@ from tilewright.mapper.searches.exact.kernels import Floats
 from tilewright.mapper.searches.exact.label_fields import DesignFamily
 from tilewright.mapper.searches.mapping_scorer import MappingScorer
 from tilewright.mapper.searches.objective.targets import TracedMapping
+from tilewright.mapper.searches.program import compiled_mapspace
 from tilewright.mapper.searches.program.compiled_mapspace import compile_mapspace
 from tilewright.mapper.searches.shared.priced_steps import with_extra_joules
 
@@ -124,6 +125,34 @@ def test_bounds_at_several_prices_are_those_of_each() -> None:
                 assert cost.further is not None
                 assert np.allclose(cost.further()[number], expected.energy, rtol=1e-12)
                 assert (cost.further()[2] >= cost.further()[number]).all()
+
+
+def test_bounds_for_other_fanouts_are_those_of_a_mapspace_compiled_for_them() -> None:
+    """Those above all choices of lanes are taken over, the others computed."""
+    work = workload_of(("Y[m] = A[m, k] * B[k]",), {"m": 4, "k": 6})
+    (flat,) = flatten(load_arch(LANES), work.scope(work.einsums[0]))
+    space = Mapspace(work.einsums[0], flat)
+    dims = [(c.name, dim.name, dim.fanout) for c in flat.components for dim in c.spatial]
+    all_lanes, few = (DesignFamily(({("DRAM", "read"): 5.0},), tuple(lanes)) for lanes in (
+        dims, [(component, name, min(lanes, 2)) for component, name, lanes in dims]))  # fmt: skip
+    assert all_lanes != few
+    compiled_mapspace._KEPT.clear()
+    wide = compile_mapspace(space, family=all_lanes)
+    shared = compile_mapspace(space, family=few).tree
+    compiled_mapspace._KEPT.clear()
+    alone = compile_mapspace(space, family=few).tree
+    same = sum(a.before is b.before for a, b in zip(wide.tree.bounds, shared.bounds, strict=True))
+    assert 0 < same < len(shared.bounds)
+    for one, other in zip(shared.bounds, alone.bounds, strict=True):
+        for cost, expected in ((one.before, other.before), (one.after, other.after)):
+            assert cost.further is not None
+            assert expected.further is not None
+            assert np.array_equal(cost.energy, expected.energy)
+            assert np.array_equal(cost.lanes, expected.lanes)
+            assert np.array_equal(cost.carried.rows, expected.carried.rows)
+            assert np.array_equal(cost.further(), expected.further())
+    assert any((a.before.energy < b.before.energy).any() for a, b in zip(
+        wide.tree.bounds, shared.bounds, strict=True))  # fmt: skip
 
 
 def test_a_used_up_budget_ends_the_sweep() -> None:

@@ -67,18 +67,7 @@ class EnergiesAtPrices:
         if isinstance(step, PaymentStep):
             return after
         if isinstance(step, SpatialStep):
-            choices, available = (
-                self._engine.choice_arrays(step),
-                self._engine.available(step.loops),
-            )
-            rows = zip(after, self._joules_of(number), strict=True)
-            lanes = np.zeros(after.shape[1])
-            return np.array(
-                [
-                    kernels.undo_distribute(row, lanes, choices, more[available])[0]
-                    for row, more in rows
-                ]
-            )
+            return self._before_choices(step, number, after)
         added = self._joules_of(number)
         if len(carried.rows) and isinstance(step, ChargeStep):
             steps = cast(list[ChargeStep], [steps[number] for steps in self._dearer])
@@ -86,6 +75,15 @@ class EnergiesAtPrices:
             added = [row + self._engine.least_carried(each, carried) for row, each in pairs]
         energies: Floats = after + np.array(added)
         return energies
+
+    def _before_choices(self, step: SpatialStep, number: int, after: Floats) -> Floats:
+        choices, available = self._engine.choice_arrays(step), self._engine.available(step.loops)
+        added, lanes = self._joules_of(number), np.zeros(after.shape[1])
+        if available is not None:
+            added = [joules[available] for joules in added]
+        rows = zip(after, added, strict=True)
+        below = [kernels.undo_distribute(row, lanes, choices, more)[0] for row, more in rows]
+        return np.array(below)
 
     def _before_loops(self, step: TemporalLoops, after: Floats) -> Floats:
         if not step.single:

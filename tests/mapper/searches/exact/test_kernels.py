@@ -71,7 +71,7 @@ def test_closure(nd: int, seed: int) -> None:
     twin = random_twin(random.Random(seed), nd)
     start, label = packed(twin)
     for axis in LATTICE.axes:
-        line = kernels.AxisRange(axis.stride, axis.radix)
+        line = np.array([[axis.stride, axis.radix]])
         begin, out, origin = kernels.closure((start, label), nd, line, open_view())
         slow: Twin = []
         for state in range(LATTICE.size):
@@ -80,6 +80,24 @@ def test_closure(nd: int, seed: int) -> None:
             slow.append(pareto([one for labels in reached for one in labels], nd))
         assert leading(unpacked(begin, out), nd) == leading(slow, nd)
         assert np.array_equal(label[origin[:, 0]], out)
+
+
+@pytest.mark.random
+@pytest.mark.parametrize("n_axes", [2, 3])
+@pytest.mark.parametrize("seed", range(5))
+def test_closure_along_several_axes_at_once(n_axes: int, seed: int) -> None:
+    twin = random_twin(random.Random(seed), 2)
+    start, label = packed(twin)
+    axes = np.array([(axis.stride, axis.radix) for axis in LATTICE.axes[:n_axes]])
+    begin, out, origin = kernels.closure((start, label), 2, axes, open_view())
+    slow = twin
+    for stride, radix in axes.tolist():
+        below = [range(state // stride % radix + 1) for state in range(LATTICE.size)]
+        reached = [[slow[s - n * stride] for n in steps] for s, steps in enumerate(below)]
+        slow = [pareto([one for labels in several for one in labels], 2) for several in reached]
+    assert leading(unpacked(begin, out), 2) == leading(slow, 2)
+    assert np.array_equal(label[origin[:, 0]], out)
+    assert not origin[:, 1].any()
 
 
 @pytest.mark.random
@@ -256,7 +274,7 @@ def test_a_table_that_outgrows_its_room_is_made_in_more() -> None:
     line = Lattice({"m": 2**40})
     table = (np.array([0] + [1] * 41, np.int64), np.array([[3.0, 0.0, -1.0, 7.0]]))
     view = kernels.PruningArrays(np.zeros(41), np.ones(41), FREE, *NO_TIME)
-    begin, out, origin = kernels.closure(table, 1, kernels.AxisRange(1, 41), view)
+    begin, out, origin = kernels.closure(table, 1, np.array([[1, 41]]), view)
     assert begin.tolist() == list(range(42))
     assert np.array_equal(out, np.repeat(table[1], 41, axis=0))
     assert not origin.any()
@@ -283,7 +301,7 @@ def test_a_kernel_counts_the_labels_it_looks_at_and_ends_with_its_work() -> None
     work = WorkLeft(looks)
     _, out, _ = kernels.charge((start, label), 2, nothing, view, work)
     assert (len(out), work.units) == (10, 0)
-    line = kernels.AxisRange(1, 1)
+    line = np.array([[1, 1]])
     for step in (
         lambda work: kernels.charge((start, label), 2, nothing, view, work),
         lambda work: kernels.closure((start, label), 2, line, view, work),
