@@ -48,8 +48,9 @@ def mapspace_command(arch: Names, workload: Names, **options: Any) -> None:
 
     One row per constraint of the architecture, with its place in the file: the size of the mapspace
     under this constraint and all those above it in the table, and its size without this one alone.
-    `points` are counted before the sizes of the memories, `that fit` after; >= is what
-    has been counted where there are too many, and ? that nothing was counted within a second.
+    `points` are counted before the sizes of the memories, `that fit` after; >= is what has been
+    counted where there are too many, <= counts points that may be one mapping, and ? says that
+    nothing was counted within a second.
 
     \b
     Examples:

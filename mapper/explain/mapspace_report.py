@@ -10,7 +10,12 @@ from tilewright.arch.errors import TilewrightError
 from tilewright.arch.spec.architecture import Arch
 from tilewright.mapper.explain.constraint import MappingConstraint
 from tilewright.mapper.explain.subject import ConstrainedEinsum
-from tilewright.mapper.mapspace.counting.mapspace_size import CountedSizes, MapspaceSizes
+from tilewright.mapper.mapspace.counting.mapspace_size import (
+    LARGEST,
+    LARGEST_OF_ONE,
+    CountedSizes,
+    MapspaceSizes,
+)
 from tilewright.mapper.workload.workload import Workload
 
 
@@ -96,28 +101,29 @@ def mapspace_report(
     counted = [c for c in constraints if c not in fixed]
     everything = frozenset(constraints)
     effects, active, sizes = [], fixed, MapspaceSizes()
+    total = _size(sizes, subject, everything, LARGEST_OF_ONE)
     for constraint in counted:
         active |= {constraint}
         without = _size(sizes, subject, everything - {constraint})
         effects.append(ConstraintEffect(constraint, without, _size(sizes, subject, active)))
-    total, free = (
-        _size(sizes, subject, constraints_kept) for constraints_kept in (everything, fixed)
-    )
-    return MapspaceReport(einsum, total, free, tuple(effects))
+    return MapspaceReport(einsum, total, _size(sizes, subject, fixed), tuple(effects))
 
 
 def _size(
-    sizes: MapspaceSizes, subject: ConstrainedEinsum, active: frozenset[MappingConstraint]
+    sizes: MapspaceSizes,
+    subject: ConstrainedEinsum,
+    active: frozenset[MappingConstraint],
+    work: float = LARGEST,
 ) -> CountedSizes:
     try:
-        return sizes.of(subject.spaces(active, min_usage=True))
+        return sizes.of(subject.spaces(active, min_usage=True), work)
     except TilewrightError:  # too many choices of lanes, or numbers that hold for no Einsum here
         return CountedSizes(None, None, None)
 
 
 def _three(size: CountedSizes) -> tuple[str, str, str]:
     counts = (size.templates, size.points, size.fitting)
-    told = [_number(*pair) for pair in zip(counts, size.at_least, strict=True)]
+    told = [_told(*each) for each in zip(counts, size.at_least, size.at_most, strict=True)]
     return told[0], told[1], told[2]
 
 
@@ -128,9 +134,16 @@ def _named(constraint: MappingConstraint) -> str:
     return f"{constraint.text} ({Path(place.file).name}:{place.line}:{place.column})"
 
 
-def _number(count: int | None, at_least: int) -> str:
-    if count is None:
-        return f">= {_number(at_least, 0)}" if at_least else "?"
+def _told(count: int | None, at_least: int, at_most: int | None) -> str:
+    """Return a number as text, or what is known of it: its upper bound, else its lower one."""
+    if count is not None:
+        return _number(count)
+    if at_most is not None:
+        return f"<= {_number(at_most)}"
+    return f">= {_number(at_least)}" if at_least else "?"
+
+
+def _number(count: int) -> str:
     return f"{count:,}" if count < 10**9 else f"{float(count):.3e}"
 
 

@@ -49,7 +49,8 @@ class ClosedFormCounts:
     A point is a template with a tile below each slot, that is, a mapping. A placement (which
     tensors each memory keeps) is plain if the gaps in which a loop may stand are independent of
     each other; the points then follow from how primes of the bounds spread over gaps. `memo`: a
-    cache to share between problems of the same Einsum. A template is a mapping without its loops.
+    cache to share between problems of the same Einsum. `is_possible`: some placement may be plain.
+    A template is a mapping without its loops.
     """
 
     def __init__(self, problem: Problem, memo: CountCache) -> None:
@@ -60,7 +61,7 @@ class ClosedFormCounts:
             access.tensor: tuple(access.relevance(v) == "relevant" for v in self._names)
             for access in problem.einsum.accesses
         }
-        self._possible = self._problem_is_plain()
+        self.is_possible = self._problem_is_plain()
 
     def _problem_is_plain(self) -> bool:
         problem = self._problem
@@ -83,7 +84,7 @@ class ClosedFormCounts:
         dimension of a fanout.
         """
         problem = self._problem
-        if not self._possible or any(holder.floating for holder in template.holders):
+        if not self.is_possible or any(holder.floating for holder in template.holders):
             return False
         honours_shapes = problem.conventions.honours_tile_shape
         if any(_restricts_loops(rules, honours_shapes) for rules in placement.rules):

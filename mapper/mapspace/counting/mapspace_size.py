@@ -15,6 +15,8 @@ from tilewright.mapper.templates.problem import Problem
 
 COUNTING = 20_000_000  # steps of counting the points that fit, per size: less than a second
 LARGEST = 3e7  # work of counting the points, per size: less than a second
+LARGEST_OF_ONE = 1e9  # the same where one size is asked for: a few seconds
+MOST_PLACEMENTS = 20_000  # that are looked at, per size: less than two seconds
 _SLOTS = 20  # of a template, about
 _TEMPLATES = 1000  # that are made to be counted one by one
 
@@ -24,24 +26,36 @@ class CountedSizes:
     """Numbers of templates, of points, and of points that fit all capacities, of some mapspaces.
 
     A template says what each memory holds; a point adds a tile below each slot. Fields are exact
-    numbers, or None if there are too many to count. `at_least`: lower bounds of the three numbers.
+    numbers, or None if there are too many to count. `at_least`, `at_most`: bounds of the three
+    numbers; None: no upper bound is known.
     """
 
     templates: int | None
     points: int | None
     fitting: int | None
     at_least: tuple[int, int, int] = (0, 0, 0)
+    at_most: tuple[int | None, int | None, int | None] = (None, None, None)
 
 
 @dataclass(frozen=True, slots=True)
 class _CountedPlacements:
     """Numbers of templates, points and fitting points of some placements.
 
-    `exact`: per number whether it is exact; else it is a lower bound.
+    `exact`: per number whether it is exact; else it is a lower bound. `most_points`: upper bound of
+    the points if they are not exact; None: none is known.
     """
 
     counted: tuple[int, int, int]
     exact: tuple[bool, bool, bool] = (True, True, True)
+    most_points: int | None = None
+
+    def most(self, number: int) -> int | None:
+        """Return an upper bound of a number: 0 templates, 1 points, 2 those that fit."""
+        known = (n for n in range(min(number, 1), number + 1) if self.exact[n])
+        bounds = [self.counted[n] for n in known]
+        if number and self.most_points is not None:
+            bounds.append(self.most_points)
+        return min(bounds, default=None)
 
 
 class MapspaceSizes:
@@ -55,29 +69,34 @@ class MapspaceSizes:
         self._known: dict[Hashable, list[_CountedPlacements]] = {}
         self._problems: dict[Hashable, Problem] = {}
 
-    def of(self, spaces: Sequence[Mapspace]) -> CountedSizes:
+    def of(self, spaces: Sequence[Mapspace], work: float = LARGEST) -> CountedSizes:
         """Return the summed size of some mapspaces of the Einsum.
 
         Mapspaces with mappings in common count these more than once. A number is None if it is not
-        exact for one of them.
+        exact for one of them. `work`: most work of counting the points of what is new.
         """
-        sizes = [size for space in spaces for size in self._of(space)]
-        sums = [sum(size.counted[i] for size in sizes) for i in range(3)]
+        sizes = [size for space in spaces for size in self._of(space, work)]
+        least = [sum(size.counted[i] for size in sizes) for i in range(3)]
         exact = [all(size.exact[i] for size in sizes) for i in range(3)]
-        exact_sums = [total if sure else None for total, sure in zip(sums, exact, strict=True)]
+        sums = [total if sure else None for total, sure in zip(least, exact, strict=True)]
+        bounds = [[size.most(i) for size in sizes] for i in range(3)]
+        most = [None if None in each else sum(n or 0 for n in each) for each in bounds]
         return CountedSizes(
-            exact_sums[0], exact_sums[1], exact_sums[2], (sums[0], sums[1], sums[2])
+            sums[0], sums[1], sums[2], (least[0], least[1], least[2]), (most[0], most[1], most[2])
         )
 
-    def _of(self, space: Mapspace) -> list[_CountedPlacements]:
-        key, dims = _key_of(space), _dims_of(space)
+    def _of(self, space: Mapspace, work: float) -> list[_CountedPlacements]:
+        placements = tuple(islice(space.all_placements(), MOST_PLACEMENTS + 1))
+        key, dims = _key_of(space, placements), _dims_of(space)
         if key not in self._known:
             space.problem.share_spatial_choices(self._problems.setdefault(dims, space.problem))
-            self._known[key] = _parts(space, self._memo)
+            self._known[key] = _parts(space, placements, self._memo, work)
+            if len(placements) > MOST_PLACEMENTS:
+                self._known[key].append(_CountedPlacements((0, 0, 0), (False, False, False)))
         return self._known[key]
 
 
-def _key_of(space: Mapspace) -> Hashable:
+def _key_of(space: Mapspace, placements: Sequence[Placement]) -> Hashable:
     """Return a key of the rules on which a mapspace's size depends, for one Einsum and path."""
     sizes = tuple((c.name, c.size) for c in space.problem.components if isinstance(c, Memory))
     rules = tuple(
@@ -86,20 +105,24 @@ def _key_of(space: Mapspace) -> Hashable:
              r.force_memory_hierarchy_order, r.tile_shape)
             for r in placement.rules
         )
-        for placement in space.placements
+        for placement in placements
     )  # fmt: skip
-    return tuple(p.kept_tensors for p in space.placements), rules, sizes, _dims_of(space)
+    return tuple(p.kept_tensors for p in placements), rules, sizes, _dims_of(space)
 
 
 def _dims_of(space: Mapspace) -> Hashable:
     return tuple((c.name, c.spatial) for c in space.problem.components)
 
 
-def _parts(space: Mapspace, memo: CountCache) -> list[_CountedPlacements]:
+def _parts(
+    space: Mapspace, placements: Sequence[Placement], memo: CountCache, work: float
+) -> list[_CountedPlacements]:
     counts = ClosedFormCounts(space.problem, memo)
+    if not counts.is_possible:
+        return [_one_by_one(space, placements, work)]
     plain: list[tuple[int, int, int]] = []
     uncounted: list[Placement] = []
-    for placement in space.placements:
+    for placement in placements:
         template = space.first_template(placement)
         if template is None:
             continue
@@ -110,21 +133,25 @@ def _parts(space: Mapspace, memo: CountCache) -> list[_CountedPlacements]:
             uncounted.append(placement)
     sums = [sum(column) for column in zip(*plain, strict=True)] or [0, 0, 0]
     counted = [_CountedPlacements((sums[0], sums[1], sums[2]))]
-    return [*counted, _one_by_one(space, uncounted)] if uncounted else counted
+    return [*counted, _one_by_one(space, uncounted, work)] if uncounted else counted
 
 
-def _one_by_one(space: Mapspace, placements: Sequence[Placement]) -> _CountedPlacements:
-    """Count the templates of some placements one after the other; lower bounds if they are many."""
+def _one_by_one(
+    space: Mapspace, placements: Sequence[Placement], work: float
+) -> _CountedPlacements:
+    """Count the templates of some placements one after the other; bounds if they are many."""
     templates = list(islice(space.each_template(placements), _TEMPLATES + 1))
     if len(templates) > _TEMPLATES:
         return _CountedPlacements((len(templates), 0, 0), (False, False, False))
     narrowed = space.narrowed(templates)
-    if _work(narrowed) > LARGEST:
+    if _work(narrowed) > work:
         return _CountedPlacements((len(templates), 0, 0), (True, False, False))
     size, fitting = narrowed.size, narrowed.count_fitting(COUNTING)
     points = size.points if size.exact else fitting or 0
     return _CountedPlacements(
-        (len(templates), points, fitting or 0), (True, size.exact, fitting is not None)
+        (len(templates), points, fitting or 0),
+        (True, size.exact, fitting is not None),
+        size.points,
     )
 
 

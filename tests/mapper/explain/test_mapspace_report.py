@@ -5,7 +5,8 @@ from __future__ import annotations
 from buffer_spaces import ARCH, space, workload
 
 from tilewright.arch.spec.load import load_arch
-from tilewright.mapper.explain.mapspace_report import mapspace_report
+from tilewright.mapper.explain.mapspace_report import _three, mapspace_report
+from tilewright.mapper.mapspace.counting.mapspace_size import CountedSizes
 
 
 def test_sizes_are_those_of_the_listed_mapspaces() -> None:
@@ -22,3 +23,10 @@ def test_sizes_are_those_of_the_listed_mapspaces() -> None:
     assert last.after == report.size  # all constraints are active then
     assert str(report).splitlines()[0].startswith("constraint")
     assert report.to_dict()["einsum"] == "Z"
+
+
+def test_a_number_is_told_as_it_is_known() -> None:
+    """Exact, else at most, else at least, else not at all."""
+    assert _three(CountedSizes(2_000, 10**12, 5)) == ("2,000", "1.000e+12", "5")
+    size = CountedSizes(None, None, None, (7, 3, 0), (None, 9, None))
+    assert _three(size) == (">= 7", "<= 9", "?")
