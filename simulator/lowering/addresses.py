@@ -103,16 +103,20 @@ def wanted_offsets(read: SpaceTime, kept: LeftTensors) -> dict[str, int]:
     kept: its `offsets` are those of tensors that stay in the elements between Einsums.
     """
     kept_offsets = {name: offset for name, offset in kept.offsets.items() if name in read.staying}
-    vectors = [tensor.name for tensor in read.inputs if tensor.name != read.scalar]
-    output = read.output.name
-    if vectors and vectors[0] in kept_offsets:
-        base = kept_offsets[vectors[0]]
+    vector = next((each.name for each in read.inputs if each.name != read.scalar), None)
+    if vector in kept_offsets:
+        base = kept_offsets[vector]
+    elif read.output.name in kept_offsets:
+        base = (kept_offsets[read.output.name] + APART_WORDS) % PERIOD_WORDS
     else:
-        base = (kept_offsets[output] + APART_WORDS) % PERIOD_WORDS if output in kept_offsets else 0
+        base = 0
     apart = (base + APART_WORDS) % PERIOD_WORDS
-    first = {vectors[0]: base} if vectors else {}
-    scalar = {read.scalar: 0} if read.scalar is not None else {}
-    return {**{tensor.name: apart for tensor in read.tensors}, **first, **scalar, **kept_offsets}
+    offsets = {tensor.name: apart for tensor in read.tensors}
+    if vector is not None:
+        offsets[vector] = base
+    if read.scalar is not None:
+        offsets[read.scalar] = 0
+    return offsets | kept_offsets
 
 
 def free_word(start: int, size: int, offset: int, taken: Sequence[Taken]) -> int:

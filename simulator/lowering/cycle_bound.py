@@ -54,24 +54,24 @@ def lower_bound(plan: Plan, profile: Profile, works: Works | None = None) -> int
     `works`: cycles of the elements' own work by role, a cache that is filled. Only plans that
     differ from this one in nothing but the scheme of the reduction may share it.
     """
+    known = {} if works is None else works
+
+    def work_of(role: Role) -> BodyCycles:
+        if role not in known:
+            known[role] = work_cycles(plan, profile, role)
+        return known[role]
+
     longest = 0.0
-    work_of = {} if works is None else works
     for place in _shown_places(plan):
-        role = plan.roles[plan.placement[place]]
-        if role not in work_of:
-            work_of[role] = work_cycles(plan, profile, role)
-        work = work_of[role]
+        work = work_of(plan.roles[plan.placement[place]])
         streams = (behind_stream(plan, profile, s, place, work) for s in plan.streams)
         longest = max(longest, work.total, *streams)
-    last = work_of.get(plan.roles[plan.placement[-1, -1]], BodyCycles())
+    last = known.get(plan.roles[plan.placement[-1, -1]], BodyCycles())
     longest = max(longest, *(_line_end(plan, profile, axis, last) for axis in AXES))
     if any(stream.lines == "whole" for stream in plan.streams) and plan.read.rows > 1:
-        role = _alone_role(plan)
-        if role not in work_of:
-            work_of[role] = work_cycles(plan, profile, role)
-        longest = max(longest, _first_column_end(plan, profile, work_of[role]))
+        longest = max(longest, _first_column_end(plan, profile, work_of(_alone_role(plan))))
     if plan.sums.group > 1:
-        first = work_of[plan.roles[plan.placement[plan.sums.first]]]
+        first = work_of(plan.roles[plan.placement[plan.sums.first]])
         longest = max(longest, _sums_end(plan, profile, first))
     return ceil(longest - ROUNDING)
 

@@ -155,35 +155,40 @@ def _emit(task: TaskBuilder, node: ast.expr, dtype: str, numbers: Iterator[int])
             dtype in FLOATS or float(number).is_integer()
         ):
             return float(number)
-        case ast.BinOp(left=left, op=operator, right=right) if dtype in FLOATS or not isinstance(
-            operator, ast.Div
-        ):
-            name, operands = _BINARY[type(operator)], [left, right]
-        case ast.UnaryOp(operand=operand):
-            name, operands = "sub", [ast.Constant(0.0), operand]
-        case ast.Call(func=ast.Name(id="max"), args=[left, right]):
-            name, operands = "max", [left, right]
-        case ast.Call(func=ast.Name(id="relu"), args=[operand]):
-            name, operands = "max", [operand, ast.Constant(0.0)]
-        case ast.Call(func=ast.Name(id="square"), args=[operand]):
-            name, operands = "mul", [operand, operand]
-        case ast.Call(func=ast.Name(id="sqrt"), args=[operand]) if dtype in FLOATS:
-            name, operands = "sqrt", [operand]
         case ast.Call(func=ast.Name(id=function), args=[operand]) if (
             function in ELEMENTARY and dtype in FORMS
         ):
             argument = f"value{next(numbers)}"
             task.compute(argument, "mov", _emit(task, operand, dtype, numbers), dtype=dtype)
             return ELEMENTARY[function](FunctionSteps(task, numbers, FORMS[dtype]), argument)
-        case _:
-            raise MissingInstruction(
-                f"there are no instructions for {_named(node)} of {dtype}",
-                instead="+ - *, max, relu, square; of floats / and sqrt exp log sigmoid tanh, too",
-            )
+    name, operands = _instruction(node, dtype)
     values = [_emit(task, operand, dtype, numbers) for operand in operands]
     target = f"value{next(numbers)}"
     task.compute(target, name, *values, dtype=dtype)
     return target
+
+
+def _instruction(node: ast.expr, dtype: str) -> tuple[str, list[ast.expr]]:
+    """Return the scalar instruction that computes an operation of a formula, and its operands."""
+    match node:
+        case ast.BinOp(left=left, op=operator, right=right) if dtype in FLOATS or not isinstance(
+            operator, ast.Div
+        ):
+            return _BINARY[type(operator)], [left, right]
+        case ast.UnaryOp(operand=operand):
+            return "sub", [ast.Constant(0.0), operand]
+        case ast.Call(func=ast.Name(id="max"), args=[left, right]):
+            return "max", [left, right]
+        case ast.Call(func=ast.Name(id="relu"), args=[operand]):
+            return "max", [operand, ast.Constant(0.0)]
+        case ast.Call(func=ast.Name(id="square"), args=[operand]):
+            return "mul", [operand, operand]
+        case ast.Call(func=ast.Name(id="sqrt"), args=[operand]) if dtype in FLOATS:
+            return "sqrt", [operand]
+    raise MissingInstruction(
+        f"there are no instructions for {_named(node)} of {dtype}",
+        instead="+ - *, max, relu, square; of floats / and sqrt exp log sigmoid tanh, too",
+    )
 
 
 def _named(node: ast.expr) -> str:

@@ -205,8 +205,8 @@ def declare_vectors(code: CodeBuilder, kernel: ElementKernel) -> None:
     innermost loop, and `<tensor>_rest`, those behind the first.
     """
     for name, loops in kernel.loops.items():
-        extent, stride = loops[0] if loops else (1, 1)
-        if len(loops) <= 1 and abs(stride) <= MOST_STRIDE:
+        if _is_line(loops):
+            extent, stride = loops[0] if loops else (1, 1)
             code.mem1d(f"{name}_vector", name, extent=extent, stride=stride)
         else:
             code.mem4d(f"{name}_vector", name, loops=loops)
@@ -234,11 +234,14 @@ def can_walk(kernel: ElementKernel) -> bool:
     if None in names or (visits[0] and names[0] == WIDENING_PRODUCT):  # a move and an addition
         return False
     return all(
-        len(loops) <= 1
-        and abs(loops[0][1] if loops else 1) <= MOST_STRIDE
-        and _turn(kernel, name) in (0, kernel.elements)
+        _is_line(loops) and _turn(kernel, name) in (0, kernel.elements)
         for name, loops in kernel.loops.items()
     )
+
+
+def _is_line(loops: Sequence[tuple[int, int]]) -> bool:
+    """Return whether a descriptor has one dimension, and a stride that one has room for."""
+    return not loops or (len(loops) == 1 and abs(loops[0][1]) <= MOST_STRIDE)
 
 
 def _later_visits(read: SpaceTime) -> tuple[bool, ...]:

@@ -90,15 +90,13 @@ def _names(access: TensorAccess) -> list[str]:
 
 def _by_einsum(einsum: Einsum, values: Mapping[str, Floats]) -> Floats:
     letters = {name: chr(ord("a") + number) for number, name in enumerate(einsum.bounds)}
-    spell = {
-        access.tensor: "".join(letters[form.terms[0][0]] for _, form in access.projection)
-        for access in einsum.accesses
-    }
-    inputs = [access.tensor for access in einsum.inputs]
-    output = spell[einsum.outputs[0].tensor]
-    if len(set(output)) < len(output) or set(output) - {c for n in inputs for c in spell[n]}:
+    *inputs, output = [
+        "".join(letters[form.terms[0][0]] for _, form in access.projection)
+        for access in (*einsum.inputs, einsum.outputs[0])
+    ]
+    if len(set(output)) < len(output) or not set(output) <= set("".join(inputs)):
         return joined_values(einsum, _product(read_values(einsum, values)))
-    formula = ",".join(spell[name] for name in inputs) + "->" + output
+    formula = f"{','.join(inputs)}->{output}"
     arrays = [
         values[access.values_of][tuple(slice(einsum.bounds[name]) for name in _names(access))]
         for access in einsum.inputs

@@ -93,6 +93,17 @@ class ScriptWalker(MemoryWalk):
     # -- tasks -----------------------------------------------------------------------------
 
     def _next_task(self) -> int | None:
+        """Begin the next task and return it, None if there is none."""
+        task = self._only_task()
+        if task is None:
+            return None
+        if self.tasks:
+            self._pause(self.store.header[at.K_END])
+        self._wait_for(task)
+        self.state.active &= ~(1 << task)
+        return task
+
+    def _only_task(self) -> int | None:
         """Return the only task that can be next, or None; NotCovered if that depends on times."""
         activating = self._tasks_with(at.ACTIVATE)
         unblocking = self._tasks_with(at.UNBLOCK)
@@ -108,10 +119,6 @@ class ScriptWalker(MemoryWalk):
             raise NotCovered("a task is activated twice")
         if self.state.blocked >> task & 1 and unblocking.count(task) > 1:
             raise NotCovered("a task is unblocked twice")
-        if self.tasks:
-            self._pause(self.store.header[at.K_END])
-        self._wait_for(task)
-        self.state.active &= ~(1 << task)
         return task
 
     def _tasks_with(self, action: int) -> list[int]:
