@@ -11,12 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tilewright.simulator.build.program_builder import ProgramBuilder
-from tilewright.simulator.compile.code.bank_costs import (
-    BankRead,
-    groups_in,
-    meetings,
-    stride_limit,
-)
+from tilewright.simulator.compile.code.bank_costs import BankRead, groups_in, meetings, stride_limit
 from tilewright.simulator.fast.fast_machine import FastMachine
 from tilewright.simulator.isa.dsd import Ref, Register
 from tilewright.simulator.isa.index_expression import variable

@@ -40,10 +40,7 @@ from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.lowering.plan import plan_of, program_of
 from tilewright.simulator.profiles.profile import Profile, load_profile, profile_number
 from tilewright.simulator.program.instruction import LoadRegister
-from tilewright.simulator.program.program import (
-    ElementCode,
-    Program,
-)
+from tilewright.simulator.program.program import ElementCode, Program
 
 PROFILES = tuple(map(load_profile, ("wse2-sdk-sim", "wse3-sdk-sim", "wse3-silicon", "generic")))
 SEEDS = st.integers(0, 2**32 - 1)

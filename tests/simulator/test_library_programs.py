@@ -8,12 +8,7 @@ import numpy as np
 import pytest
 from explore import at_night
 
-from tilewright.simulator.examples.known_costs import (
-    chain_reduce,
-    message,
-    relay,
-    two_phase_reduce,
-)
+from tilewright.simulator.examples.known_costs import chain_reduce, message, relay, two_phase_reduce
 from tilewright.simulator.examples.library_programs import (
     Matrix,
     library_calls,

@@ -19,9 +19,7 @@ from tilewright.simulator.isa.dsd import Immediate, Ref
 from tilewright.simulator.isa.index_expression import variable
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.profiles.profile import load_profile
-from tilewright.simulator.program.routes import (
-    Area,
-)
+from tilewright.simulator.program.routes import Area
 from tilewright.simulator.run.machine import Machine
 from tilewright.simulator.text.parsing import parse_program
 from tilewright.simulator.text.printing import print_program

@@ -8,11 +8,7 @@ from tilewright.simulator.build.code_builder import CodeBuilder
 from tilewright.simulator.isa.dsd import Element, Immediate, Ref
 from tilewright.simulator.isa.index_expression import Index, variable
 from tilewright.simulator.isa.machine_errors import ProgramError
-from tilewright.simulator.isa.resolving import (
-    check_bounds,
-    resolve,
-    resolve_operand,
-)
+from tilewright.simulator.isa.resolving import check_bounds, resolve, resolve_operand
 from tilewright.simulator.program.instruction import DsdOperation
 from tilewright.simulator.program.program import ElementCode
 

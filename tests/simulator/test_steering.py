@@ -8,10 +8,7 @@ from hypothesis import strategies as st
 
 from tilewright.simulator.build.program_builder import ProgramBuilder
 from tilewright.simulator.profiles.profile import Profile, load_profile
-from tilewright.simulator.program.routes import (
-    Area,
-    CounterFilter,
-)
+from tilewright.simulator.program.routes import Area, CounterFilter
 from tilewright.simulator.run.machine import Machine
 
 WSE3 = load_profile("wse3-sdk-sim")

@@ -8,9 +8,7 @@ from mapping_inputs import ARCH, FUSED, GOOD, WORKLOAD, mapping
 from tilewright.arch.errors import TilewrightError
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.evaluation.verified_score import evaluate
-from tilewright.mapper.mapping.mapping import (
-    Mapping,
-)
+from tilewright.mapper.mapping.mapping import Mapping
 from tilewright.mapper.mapping.mapping_file import load_mapping
 from tilewright.mapper.workload.errors import InfeasibleMapping, MappingError
 from tilewright.mapper.workload.workload_loading import load_workload

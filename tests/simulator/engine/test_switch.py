@@ -11,13 +11,7 @@ from tilewright.simulator.build.program_builder import ProgramBuilder
 from tilewright.simulator.isa.machine_errors import DeadlockError
 from tilewright.simulator.isa.wavelets import control_wavelet
 from tilewright.simulator.profiles.profile import load_profile
-from tilewright.simulator.program.routes import (
-    Area,
-    EdgeInput,
-    EdgeOutput,
-    Position,
-    Switch,
-)
+from tilewright.simulator.program.routes import Area, EdgeInput, EdgeOutput, Position, Switch
 from tilewright.simulator.run.machine import Machine
 
 WSE3 = load_profile("wse3-sdk-sim")

@@ -16,12 +16,7 @@ from tilewright.mapper.layout import Collapse, GridSplit, Layout, Tiling
 from tilewright.mapper.layout.grid_map import column_major, round_robin, row_major
 from tilewright.mapper.layout.layout import Padding
 from tilewright.mapper.layout.legality.layout_rules import reduction_is_safe
-from tilewright.mapper.layout.queries.transfers import (
-    apply_transfers,
-    gather,
-    scatter,
-    transfers,
-)
+from tilewright.mapper.layout.queries.transfers import apply_transfers, gather, scatter, transfers
 from tilewright.mapper.layout.schemes.buffering import multi_buffered
 from tilewright.mapper.layout.schemes.linear_map import linear_map_layout
 from tilewright.mapper.layout.schemes.tensor_shardings import ShardedTensor
