@@ -10,7 +10,8 @@ from special_programs import special_case
 from tilewright.arch.memo import IdentityCache
 from tilewright.simulator.compile.fabric import topology
 from tilewright.simulator.compile.fabric.connections import SteeredTables
-from tilewright.simulator.compile.fabric.network import FifoNetwork, compile_network
+from tilewright.simulator.compile.fabric.network import FifoNetwork
+from tilewright.simulator.compile.fabric.network_compiler import compile_network
 from tilewright.simulator.examples.known_costs import chain_reduce, relay
 from tilewright.simulator.profiles.profile import load_profile
 from tilewright.simulator.program.program import Program

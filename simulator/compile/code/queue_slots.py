@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tilewright.simulator.compile import columns as at
+from tilewright.simulator.compile.table_blocks import CodeLayout
 from tilewright.simulator.isa.dsd import Dsd, Fabin, Fabout
 from tilewright.simulator.isa.operands import ResolvedOperation
 from tilewright.simulator.program.program import ElementCode
@@ -42,3 +43,30 @@ def queue_slots(resolved: ResolvedOperation) -> tuple[int, ...]:
     """
     slots = (slot_of_descriptor(operand.dsd) for operand in resolved.operands)
     return tuple(slot for slot in slots if slot is not None)
+
+
+SlotsByColor = dict[str, list[tuple[int, int]]]
+
+
+def slots_by_color(layouts: tuple[CodeLayout, ...]) -> tuple[SlotsByColor, SlotsByColor]:
+    """Return the queues that send, and those that take each color: numbers of code and slot.
+
+    A queue is bound to the color at the start or later. Of a code the first one takes it.
+    """
+    senders: SlotsByColor = {}
+    receivers: SlotsByColor = {}
+    for number, layout in enumerate(layouts):
+        for slot, color in _bound_slots(layout, output=True):
+            senders.setdefault(color, []).append((number, slot))
+        first = {color: slot for slot, color in reversed(_bound_slots(layout, output=False))}
+        for color, slot in first.items():
+            receivers.setdefault(color, []).append((number, slot))
+    return senders, receivers
+
+
+def _bound_slots(layout: CodeLayout, *, output: bool) -> dict[tuple[int, str], None]:
+    """Return the slots of output or input queues, each with a color that it is bound to, once."""
+    queues = layout.code.output_queues if output else layout.code.input_queues
+    slots = [(slot_of(queue.id, output), queue.color) for queue in queues]
+    later = [bound for bound in layout.bindings if (bound[0] >= at.OUTPUT_SLOT) == output]
+    return dict.fromkeys([*slots, *later])

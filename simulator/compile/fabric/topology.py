@@ -12,7 +12,8 @@ from typing import Final
 
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.code.simd_modes import paired_queues
-from tilewright.simulator.compile.fabric.network import FifoNetwork, compile_network
+from tilewright.simulator.compile.fabric.network import FifoNetwork
+from tilewright.simulator.compile.fabric.network_compiler import compile_network
 from tilewright.simulator.compile.fabric.steering import control_colors
 from tilewright.simulator.compile.table_blocks import CodeLayout
 from tilewright.simulator.profiles.profile import Profile
