@@ -17,10 +17,14 @@ import numpy as np
 from tilewright.mapper.searches.budget import GROWTH, Budget, EndReason, OutOfBudget
 from tilewright.mapper.searches.exact.dynamic_program import MAX_LABELS, tiles_of_label
 from tilewright.mapper.searches.exact.kernels import ENERGY, FRONT, LATENCY, Floats, LabelTable
-from tilewright.mapper.searches.exact.remaining.remaining_cost import StepBounds
+from tilewright.mapper.searches.exact.remaining.remaining_cost import RemainingCost, StepBounds
 from tilewright.mapper.searches.objective.targets import SweepTarget, TracedMapping
 from tilewright.mapper.searches.program.compiled_mapspace import CompiledMapspace
-from tilewright.mapper.searches.program.program_steps import ChargeStep, ReserveStep
+from tilewright.mapper.searches.program.program_steps import (
+    ChargeStep,
+    ProgramStep,
+    ReserveStep,
+)
 from tilewright.mapper.searches.program.program_tree import ProgramNode
 
 _SAME_ROWS = np.zeros((0, 2), np.int64)  # the origin of labels whose rows stay
@@ -34,6 +38,18 @@ class _Arrival(NamedTuple):
 
     path: tuple[int, ...]
     bounds: Floats
+
+
+class _Chain(NamedTuple):
+    """Nodes one after the other whose steps are carried out at once: they add costs alone.
+
+    Or one node. `before`, `after`: lower bounds below the first and above the last step.
+    """
+
+    nodes: tuple[ProgramNode, ...]
+    steps: tuple[ProgramStep, ...]
+    before: RemainingCost
+    after: RemainingCost
 
 
 class _SweepPass(NamedTuple):
@@ -70,7 +86,7 @@ class LabelSweep:
         self._budget = budget
         self._most_energy = np.inf
         self._order: dict[int, list[ProgramNode]] = {}  # by the node's id
-        self._chains: dict[int, list[ProgramNode]] = {}  # by the id of the first node
+        self._chains: dict[int, _Chain] = {}  # by the id of the first node
         self._latest: tuple[Floats, float, Floats] | None = None
         self.labels = 0
         self.templates = compiled.n_templates
@@ -127,28 +143,30 @@ class LabelSweep:
                 chain = self._chain(child)
                 following = self._step(chain, sweep, path[-1])
                 if following.label.shape[0]:
-                    same = following._replace(origin=_SAME_ROWS)
-                    tables = [*path, following, *[same] * (len(chain) - 1)]
-                    self._visit([*nodes, *chain], sweep, tables)
+                    tables = [*path, following]
+                    if len(chain.nodes) > 1:
+                        same = following._replace(origin=_SAME_ROWS)
+                        tables += [same] * (len(chain.nodes) - 1)
+                    self._visit([*nodes, *chain.nodes], sweep, tables)
 
-    def _chain(self, node: ProgramNode) -> list[ProgramNode]:
-        """Return a node and those after it whose steps are carried out with its step at once.
-
-        They add costs alone, one after the other.
-        """
+    def _chain(self, node: ProgramNode) -> _Chain:
+        """Return a node and those after it whose steps are carried out with its step at once."""
         chain = self._chains.get(id(node))
         if chain is None:
-            chain, step = [node], self._tree.step
-            while isinstance(step(node), ChargeStep | ReserveStep) and not node.programs:
-                following = list(node.children.values())
-                if len(following) > 1 or not isinstance(
-                    step(following[0]), ChargeStep | ReserveStep
-                ):
-                    break
-                node = following[0]
-                chain.append(node)
-            self._chains[id(chain[0])] = chain
+            chain = self._chains[id(node)] = self._new_chain(node)
         return chain
+
+    def _new_chain(self, node: ProgramNode) -> _Chain:
+        nodes, steps = [node], [self._tree.step(node)]
+        while not nodes[-1].programs and len(nodes[-1].children) == 1:
+            (following,) = nodes[-1].children.values()
+            step = self._tree.step(following)
+            if not all(isinstance(each, ChargeStep | ReserveStep) for each in (steps[-1], step)):
+                break
+            nodes.append(following)
+            steps.append(step)
+        before, after = (self._tree.bounds_of(each) for each in (node, nodes[-1]))
+        return _Chain(tuple(nodes), tuple(steps), before.before, after.after)
 
     def _children(self, node: ProgramNode) -> list[ProgramNode]:
         """Return the nodes that follow; for a family of designs those of the least bound first.
@@ -166,17 +184,15 @@ class LabelSweep:
             self._order[id(node)] = children
         return self._order[id(node)]
 
-    def _step(self, chain: list[ProgramNode], sweep: _SweepPass, table: LabelTable) -> LabelTable:
+    def _step(self, chain: _Chain, sweep: _SweepPass, table: LabelTable) -> LabelTable:
         """Return the labels above the steps of a chain that the target may want; OutOfBudget."""
         self._budget.check(more_bytes=GROWTH * table.label.nbytes)
         limits = self._bound(sweep.target.corners())
-        before, after = (self._tree.bounds_of(node) for node in (chain[0], chain[-1]))
-        bounds = StepBounds(before.before, after.after, limits, self._budget.work)
-        steps, nd = [self._tree.step(node) for node in chain], sweep.n_deciding
-        if len(steps) > 1:
-            result = self._engine.charged(steps, table, nd, bounds)
+        bounds = StepBounds(chain.before, chain.after, limits, self._budget.work)
+        if len(chain.steps) > 1:
+            result = self._engine.charged(chain.steps, table, sweep.n_deciding, bounds)
         else:
-            result = self._engine.apply(steps[0], table, nd, bounds)
+            result = self._engine.apply(chain.steps[0], table, sweep.n_deciding, bounds)
         self.labels += result.label.shape[0]
         if result.label.shape[0] > MAX_LABELS:
             raise OutOfBudget(EndReason.LABELS)

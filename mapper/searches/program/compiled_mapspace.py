@@ -124,9 +124,10 @@ def compile_mapspace(
     """
     leaks = leaks_of(space.flat, space.conventions)
     programs, prices = priced_programs(space, leaks, tracked, budget, family)
-    keeps = bool(family.most_lanes) and KNOWN.is_used(budget)
-    key = _KeptKey(programs, prices, space.problem, leaks, price)
-    known = _kept(key) if keeps else None
+    keeps, key = KNOWN.is_used(budget), _KeptKey(programs, prices, space.problem, leaks, price)
+    if not keeps:
+        _KEPT.clear()  # of a limit of memory it would count
+    known = _kept(key) if family.most_lanes else None
     if known is not None:
         return known.with_lanes(family, budget)
     compulsory = seconds_of_first_moves(space, programs.backing_holders)
@@ -138,7 +139,7 @@ def compile_mapspace(
         further = _further_prices(tree, engine, prices, family)
         tree = further.bounded(tree, budget)
     compiled = CompiledMapspace(engine, metrics, tree, programs.n_templates, family, further)
-    if keeps:
+    if keeps and family.most_lanes:
         _keep(key, compiled)
     return compiled
 
