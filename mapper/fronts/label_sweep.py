@@ -231,9 +231,10 @@ class LabelSweep:
             for i in numbers
         ]
         pairs = zip(numbers, tiles, strict=True)
-        target.offer(
-            [TracedMapping(tuple(rows[i].tolist()), node.programs[0], t) for i, t in pairs]
-        )
+        if numbers:
+            target.offer(
+                [TracedMapping(tuple(rows[i].tolist()), node.programs[0], t) for i, t in pairs]
+            )
         return np.asarray(bounds[hopeful])
 
     def _rows(self, labels: Floats) -> Floats:
