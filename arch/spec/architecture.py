@@ -11,7 +11,7 @@ from tilewright.arch.errors import SpecError, Where
 from tilewright.arch.files.document import DocPath, Document, Tagged
 from tilewright.arch.files.toplevel import check_top_level
 from tilewright.arch.spec.build_tree import build_tree
-from tilewright.arch.spec.override import override
+from tilewright.arch.spec.override import override, written
 from tilewright.arch.spec.schema import parse
 from tilewright.arch.spec.spec import LEAVES, ArchSpec, CostTableSpec
 from tilewright.arch.spec.tree import Node
@@ -101,6 +101,21 @@ class Arch:
         return replace(
             self, root=self._rebuilt(changed, values), variables=variables, document=changed
         )
+
+    def value_of(self, key: str) -> object | None:
+        """Return a field or variable by its key in `with_values`; expressions of variables as such.
+
+        None where nothing is written, or an expression depends on more than the variables. Raises
+        SpecError for a name that does not exist.
+        """
+        from tilewright.arch.expressions.expressions import evaluate
+        from tilewright.arch.flattening.scope import LazyNames
+
+        value = written(self.document, self.root, self.variables, key)
+        try:
+            return evaluate(value, LazyNames(self.variables, {}, self.variable_places.get), None)
+        except SpecError:
+            return None
 
     def _rebuilt(self, changed: Document, values: Mapping[str, object]) -> Node:
         """Return the tree of a document in which some fields of nodes are written differently.

@@ -35,6 +35,26 @@ def override(
     return editor.document(), changed
 
 
+def written(
+    document: Document, root: Node, variables: Mapping[str, object], key: str
+) -> object | None:
+    """Return what an architecture has at a key of `override`, as written; None: nothing is there.
+
+    Raises SpecError for a name that does not exist.
+    """
+    head, *steps = key.split(".")
+    if head == "variables":
+        return variables[_variable(document.file, variables, ".".join(steps), key)]
+    node = root.find(head, document.file)
+    spec: object = node.spec
+    for step in _field_path(document, node, steps, key):
+        if isinstance(spec, tuple):
+            spec = spec[int(step)]
+        else:
+            spec = spec.get(step) if isinstance(spec, dict) else getattr(spec, str(step))
+    return spec
+
+
 def _variable(file: str, variables: Mapping[str, object], name: str, key: str) -> str:
     if name in variables:
         return name

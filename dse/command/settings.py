@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from pathlib import Path
+from typing import cast
 
 from tilewright.arch.errors import SpecError
 from tilewright.arch.files.reading import read_text
@@ -107,6 +109,24 @@ def _read_by(text: str) -> set[str]:
         call.node.name for call in tree.find_all(nodes.Call) if isinstance(call.node, nodes.Name)
     }
     return meta.find_undeclared_variables(tree) - called
+
+
+def default_of(path: Path, name: str) -> object | None:
+    """Return the default of a variable of a file's template: 8 of `BITS | default(8)`.
+
+    None if it has none, or none that is written as a value.
+    """
+    from jinja2 import Environment, nodes
+
+    from tilewright.arch.files.sandbox import AssertExtension
+
+    environment = Environment(autoescape=False, extensions=[AssertExtension])  # noqa: S701
+    for part in environment.parse(read_text(path)).find_all(nodes.Filter):  # never rendered
+        of = part.node.name if isinstance(part.node, nodes.Name) else None
+        if part.name in ("default", "d") and of == name and part.args:
+            with suppress(nodes.Impossible):
+                return cast(object, part.args[0].as_const())
+    return None
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from tilewright.arch.errors import TilewrightError
+from tilewright.dse.models.evaluators import LAYOUT_MODELS, choices_type
 from tilewright.dse.study.design_space import Point, Value, canonical_json
 
 if TYPE_CHECKING:
     from tilewright.arch.spec.architecture import Arch
     from tilewright.dse.study.study import StudyInput
+    from tilewright.dse.study.study_file import ModelName
     from tilewright.mapper.layout.machines.layout_machine import LayoutMachine
     from tilewright.mapper.workload.workload import Workload
 
@@ -70,6 +74,81 @@ def mapping_choices(point: Point, einsum: str) -> dict[str, str | int]:
 def knobs(point: Point, prefix: str) -> dict[str, Value]:
     """Return the knobs of a design whose path starts with `prefix`, with the prefix removed."""
     return {k.removeprefix(prefix): v for k, v in point.items() if k.startswith(prefix)}
+
+
+@dataclass(frozen=True, slots=True)
+class OwnValues:
+    """What the files of a study say where a knob does not change them.
+
+    `arch`, `workloads`: the input files; `machine`: name or path of the profile; `model`: what
+    evaluates a design; `mapper`: options of the study for the search of mappings.
+    """
+
+    arch: StudyInput
+    workloads: Sequence[StudyInput]
+    machine: str
+    model: ModelName
+    mapper: Mapping[str, Any]
+
+    def of(self, knob: str) -> Value | None:
+        """Return the value that a knob's field has in the files; None if they have none.
+
+        `knob`: its path, such as `arch.Buffer.size`. Numbers of a machine description of a layout
+        study are not looked up.
+        """
+        kind, _, name = knob.partition(".")
+        found: object = None
+        with suppress(TilewrightError):  # what is wrong in a file is said when it is checked
+            if kind == "arch" and self.model not in LAYOUT_MODELS:
+                found = architecture(self.arch, {}).value_of(name)
+            elif kind == "workload":
+                found = self._of_workloads(name)
+            elif kind == "machine":
+                found = self._of_machine(name)
+            elif kind == "mapping":
+                choices = choices_type(self.model)
+                defaults = {} if choices is None else {f.name: f.default for f in fields(choices)}
+                found = defaults.get(name.rpartition(".")[2])
+            else:
+                found = self.mapper.get(name)
+        if isinstance(found, list | tuple):  # names, which a knob has as one text
+            found = ",".join(map(str, found))
+        return found if isinstance(found, bool | int | float | str) else None
+
+    def _of_workloads(self, name: str) -> object | None:
+        """Return what all workloads that a knob changes have alike."""
+        values = [
+            _written_in(source, path)
+            for source in self.workloads
+            for path in source.knobs_of_workload({name: 0})
+        ]
+        alike = bool(values) and all(value == values[0] for value in values)
+        return values[0] if alike else None
+
+    def _of_machine(self, name: str) -> object | None:
+        from tilewright.simulator.profiles.profile import load_profile
+
+        found: object = load_profile(self.machine)
+        for step in name.split("."):
+            found = found.get(step) if isinstance(found, Mapping) else getattr(found, step, None)
+        return found
+
+
+def _written_in(source: StudyInput, path: str) -> object | None:
+    """Return a field of a workload's file, or the value of a variable of its template.
+
+    None if it is not there, or if the template computes what stands for the variable by default.
+    """
+    from tilewright.arch.files.source import load_document
+    from tilewright.dse.command.settings import default_of
+
+    if "." not in path:
+        given = source.variables.get(path)
+        return default_of(Path(source.file), path) if given is None else given
+    found: object = load_document(Path(source.file), variables=source.variables).data
+    for step in ("workload", *path.split(".")):
+        found = found.get(step) if isinstance(found, dict) else None
+    return found
 
 
 @lru_cache(maxsize=8)

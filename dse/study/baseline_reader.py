@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from tilewright.arch.errors import SpecError
 from tilewright.arch.files.document import DocPath, Document
 from tilewright.arch.names import did_you_mean
+from tilewright.dse.models.inputs import OwnValues
 from tilewright.dse.study.design_space import Dimension, Space, Value
 from tilewright.dse.study.knob_reader import KnobReader, are_numbers
 from tilewright.dse.study.knobs import labels_of
@@ -13,12 +16,19 @@ from tilewright.dse.study.study_file import BaselineItem
 
 
 class BaselineReader:
-    """Reads the baselines of one study file; knobs go by path, name or label, as in queries."""
+    """Reads the baselines of one study file; knobs go by path, name or label, as in queries.
 
-    def __init__(self, document: Document, knobs: KnobReader, space: Space) -> None:
+    A knob that a baseline leaves out has the value that the study's files have without the knob.
+    `own`: these values; None: there must be none left out.
+    """
+
+    def __init__(
+        self, document: Document, knobs: KnobReader, space: Space, own: OwnValues | None
+    ) -> None:
         self._document = document
         self._knobs = knobs
         self._space = space
+        self._own = own
         self._by_label = dict(zip(labels_of(space), space.dimensions, strict=True))
         self._by_path = {dimension.path: dimension for dimension in space.dimensions}
 
@@ -39,7 +49,8 @@ class BaselineReader:
                 point[knob.path] = self._value(knob, value, place)
                 knob.index(point[knob.path])
             place = place[:3]
-            self._space.choice(point)
+            own = {} if self._own is None else self._own_values(self._own, point)
+            self._space.choice(point | own)
         except SpecError as error:
             raise SpecError(
                 f"baseline {item.name}: {error.what}",
@@ -47,7 +58,32 @@ class BaselineReader:
                 value=error.value,
                 instead=error.instead,
             ) from None
-        return Baseline(item.name, {path: point[path] for path in self._space.paths})
+        point |= own
+        return Baseline(item.name, {path: point[path] for path in self._space.paths}, tuple(own))
+
+    def _own_values(self, files: OwnValues, point: Mapping[str, Value]) -> dict[str, Value]:
+        """Return the values that the files have for the knobs left out of a baseline.
+
+        Raises SpecError for one that is no value of its knob.
+        """
+        own: dict[str, Value] = {}
+        for knob in self._space.dimensions:
+            value = None if knob.path in point else files.of(knob.path)
+            if value is None:
+                continue
+            alike = (
+                v for v in knob.values if v == value and (type(v) is bool) is (type(value) is bool)
+            )
+            own[knob.path] = next(alike, value)
+            try:
+                knob.index(own[knob.path])
+            except SpecError as error:
+                raise SpecError(
+                    f"it leaves out {knob.path}, and what the files have is no value of this knob",
+                    value=value,
+                    instead=f"{error.instead}; or list {value} among the values of the knob",
+                ) from None
+        return own
 
     def path(self, key: str) -> str:
         """Return the path of the knob with a label; a key that is no label stays as it is."""

@@ -48,10 +48,14 @@ class StudyInput:
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """A named design that is tried before all others; `point` gives each knob's value by path."""
+    """A named design that is tried before all others; `point` gives each knob's value by path.
+
+    `own`: paths of the knobs that it leaves as the study's files have them.
+    """
 
     name: str
     point: Mapping[str, Value]
+    own: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

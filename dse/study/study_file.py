@@ -198,9 +198,10 @@ class MapperItem(SpecModel):
 
 
 class BaselineItem(SpecModel):
-    """A design that a study tries first: `values` gives each knob a value by path or short name.
+    """A design that a study tries first: `values` gives knobs a value by path or short name.
 
-    The first baseline is the reference that the report compares with.
+    Other knobs have what the files have without them. The first baseline is the reference that the
+    report compares with.
     """
 
     name: StrictStr

@@ -16,6 +16,7 @@ from tilewright.arch.names import did_you_mean
 from tilewright.dse.command.settings import check_used
 from tilewright.dse.command.shipped import Kind, find_file
 from tilewright.dse.models.evaluators import BOUNDED, LAYOUT_MODELS, METRICS
+from tilewright.dse.models.inputs import OwnValues
 from tilewright.dse.run.figures import (
     BASE,
     Constraint,
@@ -95,9 +96,13 @@ class StudyReader:
         if migration:
             resolved["search"]["migration"] = migration
         names = self._expression_names(file, workloads)
-        baselines = BaselineReader(self._document, self._knobs, space)
-        for written in resolved["baselines"]:
-            written["values"] = {baselines.path(k): v for k, v in written["values"].items()}
+        mapper = self._mapper(file)
+        own = None if self._stored else OwnValues(arch, workloads, machine, file.model, mapper)
+        reader = BaselineReader(self._document, self._knobs, space, own)
+        baselines = tuple(reader.baseline(*item) for item in enumerate(file.baselines))
+        for written, baseline in zip(resolved["baselines"], baselines, strict=True):
+            written["values"] = {reader.path(k): v for k, v in written["values"].items()}
+            written["values"] |= {path: baseline.point[path] for path in baseline.own}
         return StudySpec(
             name=file.name,
             question=file.question.strip(),
@@ -118,8 +123,8 @@ class StudyReader:
             bounds_first=self._bounds_first(file, names),
             islands=search.islands,
             migration=migration,
-            mapper=self._mapper(file),
-            baselines=tuple(baselines.baseline(*item) for item in enumerate(file.baselines)),
+            mapper=mapper,
+            baselines=baselines,
             resolved=resolved,
             published=self._published(file, names),
         )

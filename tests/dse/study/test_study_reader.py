@@ -7,6 +7,7 @@ import json
 import pytest
 
 from tilewright.arch.errors import SpecError
+from tilewright.dse.study.knobs import own_values_text
 from tilewright.dse.study.study_loading import load_study
 
 
@@ -88,7 +89,7 @@ WRONG = [
     ("{values: [16, 64, 256]}", "{values: [16, 64, 16]}", "listed twice", 16),
     ("arch.variables.GridX: {", "grid.X: {", "a knob is arch.<path>", 13),
     ("    mapping.up.tile: 64", "    mapping.up.tile: 63", "has no such value", 24),
-    ("    mapping.up.tile: 64\n", "", "missing: mapping.up.tile", 21),
+    ("    mapping.up.tile: 64\n", "", "leaves out mapping.up.tile, and what the files have", 21),
     ("    mapping.up.tile: 64", "    til: 64", "did you mean tile?", 24),
     ("    mapping.up.tile: 64", "    tile: 64\n    mapping.up.tile: 64", "is given twice", 25),
     ("file: arch.yaml", "file: arhc.yaml", "there is no such file", 4),
@@ -184,3 +185,80 @@ def test_a_limit_of_a_metric_in_a_unit_of_something_else(toy, tmp_path):
     path = toy.write_study(tmp_path)
     with pytest.raises(SpecError, match="energy is not measured in ms"):
         load_study(path, {"constraints": [{"metric": "energy", "max": "3 ms"}]})
+
+
+OWN = """\
+name: own
+arch: {file: edge_npu, values: {Register.size: 2048}}
+workload: {file: mlp4}
+model: analytical
+mapper: {uneven: [all]}
+objectives: [energy]
+space:
+  arch.variables.GlbKiB: {pow2: [64, 512]}
+  arch.GlobalBuffer.size: {values: [1 MiB, 256 KiB]}
+  arch.PEArray.spatial.x.fanout: {values: [8, 16]}
+  arch.Register.size: {values: [2048, 4096]}
+  workload.BATCH: {values: [64, 256]}
+  workload.rank_sizes.M: {values: [256, 32]}
+  mapper.fusion: {values: [false, true]}
+  mapper.uneven: {values: ['', all]}
+search: {sampler: grid, trials: 4}
+baselines:
+- name: today
+  values: {arch.PEArray.spatial.x.fanout: 8}
+"""
+
+
+def test_a_baseline_has_what_the_files_have_where_it_leaves_out_a_knob(tmp_path):
+    """Variables, expressions of these, fields that the study writes anew, defaults of templates."""
+    (tmp_path / "study.yaml").write_text(OWN)
+    spec = load_study(tmp_path / "study.yaml")
+    (today,) = spec.baselines
+    assert today.point == {
+        "arch.variables.GlbKiB": 256,
+        "arch.GlobalBuffer.size": 256 * 1024 * 8,
+        "arch.PEArray.spatial.x.fanout": 8,
+        "arch.Register.size": 2048,
+        "workload.BATCH": 256,
+        "workload.rank_sizes.M": 256,
+        "mapper.fusion": True,
+        "mapper.uneven": "all",
+    }
+    assert set(today.own) == set(today.point) - {"arch.PEArray.spatial.x.fanout"}
+    assert spec.resolved["baselines"][0]["values"] == today.point
+    assert own_values_text(spec.space, today).startswith("baseline today: GlbKiB 256, ")
+    assert type(today.point["mapper.fusion"]) is bool
+
+
+def test_a_grid_s_baseline_has_free_choices_and_the_machine_s_own_numbers(tmp_path):
+    (tmp_path / "study.yaml").write_text(
+        "name: own\narch: {file: wafer_grid}\nworkload: {file: llama_projections}\n"
+        "model: simulated\nobjectives: [cycles]\nspace:\n"
+        "  machine.hop_cycles: {values: [2, 1]}\n  mapping.key.x: {values: [d, free]}\n"
+        "search: {trials: 2}\nbaselines: [{name: today, values: {}}]\n"
+    )
+    (today,) = load_study(tmp_path / "study.yaml").baselines
+    assert today.point == {"machine.hop_cycles": 1, "mapping.key.x": "free"}
+
+
+@pytest.mark.parametrize(
+    ("knob", "own"),
+    [
+        ("arch.variables.GlbKiB: {pow2: [512, 1024]}", "256"),
+        ("workload.BATCH: {values: [16, 64]}", "256"),
+        ("mapper.budget: {values: [1, 2]}", None),
+    ],
+)
+def test_a_knob_that_a_baseline_leaves_out_needs_a_value_of_the_space(tmp_path, knob, own):
+    head, _, rest = OWN.partition("space:\n")
+    tail = rest[rest.index("search:") :].replace("arch.PEArray.spatial.x.fanout: 8", "")
+    (tmp_path / "study.yaml").write_text(f"{head}space:\n  {knob}\n{tail}")
+    with pytest.raises(SpecError) as caught:
+        load_study(tmp_path / "study.yaml")
+    words = (
+        f"the files have is no value of this knob\n  at:      {tmp_path}" if own else "missing: "
+    )
+    assert words in str(caught.value)
+    assert own is None or f"value:   {own}" in str(caught.value)
+    assert "study.yaml" in str(caught.value)
