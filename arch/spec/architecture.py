@@ -103,19 +103,11 @@ class Arch:
         )
 
     def value_of(self, key: str) -> object | None:
-        """Return a field or variable by its key in `with_values`; expressions of variables as such.
+        """Return a field or variable as it is written, by its key in `with_values`.
 
-        None where nothing is written, or an expression depends on more than the variables. Raises
-        SpecError for a name that does not exist.
+        None where nothing is written. Raises SpecError for a name that does not exist.
         """
-        from tilewright.arch.expressions.expressions import evaluate
-        from tilewright.arch.flattening.scope import LazyNames
-
-        value = written(self.document, self.root, self.variables, key)
-        try:
-            return evaluate(value, LazyNames(self.variables, {}, self.variable_places.get), None)
-        except SpecError:
-            return None
+        return written(self.document, self.root, self.variables, key)
 
     def _rebuilt(self, changed: Document, values: Mapping[str, object]) -> Node:
         """Return the tree of a document in which some fields of nodes are written differently.

@@ -152,7 +152,7 @@ def run_study(study: str, **options: Any) -> None:
       tilewright study run my_study.yaml --set 'objectives=[energy, area]' --dry-run
     """
     from tilewright.dse.command.shipped import find_study
-    from tilewright.dse.study.knobs import own_values_text
+    from tilewright.dse.study.knobs import knobs_text
     from tilewright.dse.study.study_loading import load_study
 
     asked = StudyRunOptions(**options)
@@ -161,8 +161,8 @@ def run_study(study: str, **options: Any) -> None:
         values["search.trials"] = asked.trials
     spec = load_study(path, values)
     for baseline in spec.baselines:
-        if said := own_values_text(spec.space, baseline):
-            say(said)
+        if own := knobs_text(spec.space, baseline.own):
+            say(f"baseline {baseline.name}: {own}, as the files have it")
     if asked.dry_run:
         _estimate(spec, asked)
     else:

@@ -10,13 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilewright.arch.errors import TilewrightError
-from tilewright.dse.models.evaluators import LAYOUT_MODELS, choices_type
 from tilewright.dse.study.design_space import Point, Value, canonical_json
 
 if TYPE_CHECKING:
     from tilewright.arch.spec.architecture import Arch
     from tilewright.dse.study.study import StudyInput
-    from tilewright.dse.study.study_file import ModelName
     from tilewright.mapper.layout.machines.layout_machine import LayoutMachine
     from tilewright.mapper.workload.workload import Workload
 
@@ -80,35 +78,36 @@ def knobs(point: Point, prefix: str) -> dict[str, Value]:
 class OwnValues:
     """What the files of a study say where a knob does not change them.
 
-    `arch`, `workloads`: the input files; `machine`: name or path of the profile; `model`: what
-    evaluates a design; `mapper`: options of the study for the search of mappings.
+    `arch`: the architecture's file; None: it is a machine description of layouts, whose numbers
+    are not looked up. `workloads`: their files; `machine`: name or path of the profile; `mapper`:
+    options of the study for the search of mappings; `choices`: type of the choices of a mapping, if
+    the study's model has any.
     """
 
-    arch: StudyInput
+    arch: StudyInput | None
     workloads: Sequence[StudyInput]
     machine: str
-    model: ModelName
     mapper: Mapping[str, Any]
+    choices: type | None
 
     def of(self, knob: str) -> Value | None:
         """Return the value that a knob's field has in the files; None if they have none.
 
-        `knob`: its path, such as `arch.Buffer.size`. Numbers of a machine description of a layout
-        study are not looked up.
+        `knob`: its path, such as `arch.Buffer.size`.
         """
         kind, _, name = knob.partition(".")
         found: object = None
         with suppress(TilewrightError):  # what is wrong in a file is said when it is checked
-            if kind == "arch" and self.model not in LAYOUT_MODELS:
-                found = architecture(self.arch, {}).value_of(name)
+            if kind == "arch":
+                found = None if self.arch is None else _written_in_arch(self.arch, name)
             elif kind == "workload":
                 found = self._of_workloads(name)
             elif kind == "machine":
                 found = self._of_machine(name)
             elif kind == "mapping":
-                choices = choices_type(self.model)
-                defaults = {} if choices is None else {f.name: f.default for f in fields(choices)}
-                found = defaults.get(name.rpartition(".")[2])
+                defaults = fields(self.choices) if self.choices is not None else ()
+                choice = name.rpartition(".")[2]
+                found = next((each.default for each in defaults if each.name == choice), None)
             else:
                 found = self.mapper.get(name)
         if isinstance(found, list | tuple):  # names, which a knob has as one text
@@ -132,6 +131,18 @@ class OwnValues:
         for step in name.split("."):
             found = found.get(step) if isinstance(found, Mapping) else getattr(found, step, None)
         return found
+
+
+def _written_in_arch(source: StudyInput, name: str) -> object:
+    """Return the value of a field or variable of an architecture, as `with_values` calls it.
+
+    Raises SpecError for what does not exist, or depends on more than the variables.
+    """
+    from tilewright.arch.expressions.expressions import evaluate
+    from tilewright.arch.flattening.scope import LazyNames
+
+    arch = architecture(source, {})
+    return evaluate(arch.value_of(name), LazyNames(arch.variables, {}, arch.variable_places.get))
 
 
 def _written_in(source: StudyInput, path: str) -> object | None:

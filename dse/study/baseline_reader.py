@@ -59,7 +59,7 @@ class BaselineReader:
                 instead=error.instead,
             ) from None
         point |= own
-        return Baseline(item.name, {path: point[path] for path in self._space.paths}, tuple(own))
+        return Baseline(item.name, {path: point[path] for path in self._space.paths}, own)
 
     def _own_values(self, files: OwnValues, point: Mapping[str, Value]) -> dict[str, Value]:
         """Return the values that the files have for the knobs left out of a baseline.

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 from tilewright.arch.quantities import with_unit
 from tilewright.dse.study.design_space import Space, Value
-
-if TYPE_CHECKING:
-    from tilewright.dse.study.study import Baseline
 
 _UNITS = {
     "size": "bit",
@@ -32,11 +28,10 @@ def labels_of(space: Space) -> list[str]:
     return [d.name or label for d, label in zip(space.dimensions, labels, strict=True)]
 
 
-def own_values_text(space: Space, baseline: Baseline) -> str:
-    """Say which knobs a baseline leaves as the study's files have them; "" if none."""
+def knobs_text(space: Space, point: Mapping[str, Value]) -> str:
+    """Return some knobs, by path, as text: their labels with their values."""
     labels = dict(zip(space.paths, labels_of(space), strict=True))
-    own = [f"{labels[path]} {knob_text(path, baseline.point[path])}" for path in baseline.own]
-    return f"baseline {baseline.name}: {', '.join(own)}, as the files have it" if own else ""
+    return ", ".join(f"{labels[path]} {knob_text(path, value)}" for path, value in point.items())
 
 
 def knob_labels(paths: Sequence[str]) -> list[str]:

@@ -50,12 +50,12 @@ class StudyInput:
 class Baseline:
     """A named design that is tried before all others; `point` gives each knob's value by path.
 
-    `own`: paths of the knobs that it leaves as the study's files have them.
+    `own`: the values of knobs that it leaves as the study's files have them.
     """
 
     name: str
     point: Mapping[str, Value]
-    own: tuple[str, ...] = ()
+    own: Mapping[str, Value] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from tilewright.arch.files.document import DocPath, Document, untag
 from tilewright.arch.names import did_you_mean
 from tilewright.dse.command.settings import check_used
 from tilewright.dse.command.shipped import Kind, find_file
-from tilewright.dse.models.evaluators import BOUNDED, LAYOUT_MODELS, METRICS
+from tilewright.dse.models.evaluators import BOUNDED, LAYOUT_MODELS, METRICS, choices_type
 from tilewright.dse.models.inputs import OwnValues
 from tilewright.dse.run.figures import (
     BASE,
@@ -97,12 +97,14 @@ class StudyReader:
             resolved["search"]["migration"] = migration
         names = self._expression_names(file, workloads)
         mapper = self._mapper(file)
-        own = None if self._stored else OwnValues(arch, workloads, machine, file.model, mapper)
+        hardware = None if file.model in LAYOUT_MODELS else arch
+        files = OwnValues(hardware, workloads, machine, mapper, choices_type(file.model))
+        own = None if self._stored else files
         reader = BaselineReader(self._document, self._knobs, space, own)
         baselines = tuple(reader.baseline(*item) for item in enumerate(file.baselines))
         for written, baseline in zip(resolved["baselines"], baselines, strict=True):
             written["values"] = {reader.path(k): v for k, v in written["values"].items()}
-            written["values"] |= {path: baseline.point[path] for path in baseline.own}
+            written["values"] |= baseline.own
         return StudySpec(
             name=file.name,
             question=file.question.strip(),

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tilewright.arch.errors import SpecError
-from tilewright.dse.study.knobs import own_values_text
+from tilewright.dse.study.knobs import knobs_text
 from tilewright.dse.study.study_loading import load_study
 
 
@@ -227,7 +227,7 @@ def test_a_baseline_has_what_the_files_have_where_it_leaves_out_a_knob(tmp_path)
     }
     assert set(today.own) == set(today.point) - {"arch.PEArray.spatial.x.fanout"}
     assert spec.resolved["baselines"][0]["values"] == today.point
-    assert own_values_text(spec.space, today).startswith("baseline today: GlbKiB 256, ")
+    assert knobs_text(spec.space, today.own).startswith("GlbKiB 256, GlobalBuffer.size 256 KiB, ")
     assert type(today.point["mapper.fusion"]) is bool
 
 
