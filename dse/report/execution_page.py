@@ -195,12 +195,14 @@ def _busy(run: EinsumExecution) -> str:
 def count_lines(counts: Mapping[str, int]) -> list[str]:
     """Return one line for each component and tensor: its actions.
 
-    counts: numbers of actions by `name/component/tensor/action`.
+    counts: numbers of actions by `name/component/tensor/action`. An addition of partial sums is
+    priced as a compute action (`action_energies`), and the line says so.
     """
     rows: dict[tuple[str, str], list[str]] = {}
     for key, number in counts.items():
         _, component, tensor, action = key.split("/")
         name = component if tensor == "None" else f"{component} {tensor}"
+        action = f"{action} (priced as compute)" if action == "add" else action
         rows.setdefault((component, name), []).append(f"{number:,} {action}")
     width = max((len(name) for _, name in rows), default=0)
     return [f"{name:<{width}}  {', '.join(actions)}" for (_, name), actions in rows.items()]
