@@ -30,9 +30,10 @@ from tilewright.dse.run.record import Objective
 from tilewright.dse.sampling.sampler_names import check_sampler
 from tilewright.dse.study.baseline_reader import BaselineReader
 from tilewright.dse.study.changed_keys import replaced
-from tilewright.dse.study.design_space import Value
+from tilewright.dse.study.design_space import Space, Value
 from tilewright.dse.study.knob_reader import MAPPER_METRICS, KnobReader
 from tilewright.dse.study.study import (
+    Baseline,
     DesignLimits,
     Published,
     StudyInput,
@@ -99,12 +100,7 @@ class StudyReader:
         mapper = self._mapper(file)
         hardware = None if file.model in LAYOUT_MODELS else arch
         files = OwnValues(hardware, workloads, machine, mapper, choices_type(file.model))
-        own = None if self._stored else files
-        reader = BaselineReader(self._document, self._knobs, space, own)
-        baselines = tuple(reader.baseline(*item) for item in enumerate(file.baselines))
-        for written, baseline in zip(resolved["baselines"], baselines, strict=True):
-            written["values"] = {reader.path(k): v for k, v in written["values"].items()}
-            written["values"] |= baseline.own
+        baselines = self._baselines(file, space, files, resolved)
         return StudySpec(
             name=file.name,
             question=file.question.strip(),
@@ -130,6 +126,17 @@ class StudyReader:
             resolved=resolved,
             published=self._published(file, names),
         )
+
+    def _baselines(
+        self, file: StudyFile, space: Space, files: OwnValues, resolved: dict[str, Any]
+    ) -> tuple[Baseline, ...]:
+        """Return the baselines, and write them to `resolved` with every knob by its path."""
+        reader = BaselineReader(self._document, self._knobs, space, None if self._stored else files)
+        baselines = tuple(reader.baseline(*item) for item in enumerate(file.baselines))
+        for written, baseline in zip(resolved["baselines"], baselines, strict=True):
+            written["values"] = {reader.path(k): v for k, v in written["values"].items()}
+            written["values"] |= baseline.own
+        return baselines
 
     def _where(self, *path: str | int) -> Where:
         return self._document.where(path)
