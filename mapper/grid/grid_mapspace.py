@@ -195,7 +195,10 @@ class GridMapspace:
         No two have the same chains. Only one if the constraints name it, or if no elements add up
         together.
         """
-        values = self._output_values(family)
+        return self.schemes(family, self._output_values(family))
+
+    def schemes(self, family: GridFamily, values: int) -> list[str]:
+        """Return what `reductions` does; `values`: of a tile of the output, which it has."""
         key = family.shares, values, family.shared, not family.shifts
         if key not in self._known_reductions:
             self._known_reductions[key] = self._reductions(family, values)

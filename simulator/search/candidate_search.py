@@ -88,7 +88,7 @@ class CandidateSearch:
         self._bounded: GridChoice | None = None
         self.waiting: list[HeapEntry] = []
         self._families, self._decided = tuple(families), 0
-        self._counted: int | None = None
+        self._members = sum(family.members for family in self._families)
         self._least_bound = min((family.bound for family in self._families), default=inf)
 
     @cached_property
@@ -100,14 +100,7 @@ class CandidateSearch:
     @property
     def undecided(self) -> int:
         """Number of candidates whose value is not known."""
-        return self._choices - self._decided
-
-    @property
-    def _choices(self) -> int:
-        if self._counted is None:
-            members = self.candidates.space.members
-            self._counted = sum(len(members(bounded.family)) for bounded in self._families)
-        return self._counted
+        return self._members - self._decided
 
     @property
     def looked_at(self) -> int:
@@ -212,7 +205,7 @@ class CandidateSearch:
         self.least_of_first = min(self.bound, self.value)
         self.heap.add(((family.bound,), family.family) for family in families)
         self._families += tuple(families)
-        self._counted = None
+        self._members += sum(family.members for family in families)
         return True
 
     def _further_question(self, value: float, most_words: int | None) -> FurtherQuestion:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain, islice
 from math import inf
 from typing import Final
 
@@ -12,9 +13,11 @@ from tilewright.mapper.grid.grid_mapspace import GridFamily
 from tilewright.mapper.grid.grid_shares import Share
 from tilewright.mapper.searches.budget import UNLIMITED, Budget
 from tilewright.mapper.workload.errors import InfeasibleMapping
-from tilewright.simulator.search.candidates.architecture_rules import BoundOf, bounds_under_rules
+from tilewright.simulator.search.bounds.division_bound import DivisionBound
+from tilewright.simulator.search.bounds.family_bounds import TOGETHER
+from tilewright.simulator.search.bounds.quick_bound import FamilyBound
+from tilewright.simulator.search.candidates.architecture_rules import bounds_under_rules
 from tilewright.simulator.search.candidates.candidates import BoundedFamily, Candidates
-from tilewright.simulator.search.division_bound import DivisionBound
 
 MOST_DIVISIONS: Final = 1 << 14
 """Divisions whose bounds are looked at."""
@@ -48,38 +51,36 @@ def further_families(
     divisions = _divisions(candidates, question)
     if divisions is None:
         return None
-    bound_of = bounds_under_rules(candidates.quick.cycles, candidates.flat, candidates.space)
-    families: list[BoundedFamily] = []
+    families = chain.from_iterable(map(candidates.space.families_of, divisions))
+    check = bounds_under_rules(lambda _: 0.0, candidates.flat, candidates.space)
+    wanted: list[BoundedFamily] = []
     looked_at = 0
-    for shares in divisions:
-        for family in candidates.space.families_of(shares):
-            looked_at += 1
+    while some := list(islice(families, TOGETHER)):
+        for family, bounds in zip(some, candidates.quick.together(some), strict=True):
             with suppress(InfeasibleMapping):
-                bounded = _bounded(candidates, question, family, bound_of)
-                families += [] if bounded is None else [bounded]
+                bounded = _bounded(candidates, question, family, bounds)
+                if bounded is not None:
+                    check(family)
+                    wanted.append(bounded)
+        looked_at += len(some)
         if looked_at > MOST_FAMILIES or budget.is_late:
             return None
-    return families
+    return wanted
 
 
 def _bounded(
-    candidates: Candidates, question: FurtherQuestion, family: GridFamily, bound_of: BoundOf
+    candidates: Candidates, question: FurtherQuestion, family: GridFamily, bounds: FamilyBound
 ) -> BoundedFamily | None:
-    """Return a family with its bound, None if it is not wanted.
-
-    Most have too much work of an element already, which is quick to know. bound_of: gives the
-    cycles. Raises InfeasibleMapping if no member can be built.
-    """
-    quick = candidates.quick
-    words = quick.words(family)
-    if not question.is_open(quick.cycles_alone(family), 0.0, words):
+    """Return a family with its bound, None if it is not wanted."""
+    cycles, words, persistent, members = bounds
+    if cycles is None or not question.is_open(cycles, 0.0, words):
         return None
-    cycles = bound_of(family)
-    energy = quick.energy(family) if question.has_energy else 0.0
-    if not question.is_open(cycles, energy, words):
-        return None
+    if question.has_energy:
+        energy = candidates.quick.energy(family)
+        if not question.is_open(cycles, energy, words):
+            return None
     bound = candidates.value_of(cycles, candidates.least_energy(family))
-    return BoundedFamily(bound, family, words, quick.persistent_words(family))
+    return BoundedFamily(bound, family, words, persistent, members)
 
 
 def _divisions(

@@ -29,7 +29,7 @@ from tilewright.simulator.lowering.plan import program_of
 from tilewright.simulator.lowering.sums.sum_chains import line_costs
 from tilewright.simulator.lowering.sums.sum_operations import joining_operation
 from tilewright.simulator.run.machine import Machine
-from tilewright.simulator.search.quick_bound import QuickBound
+from tilewright.simulator.search.bounds.quick_bound import QuickBound
 
 MACHINES = ("wse2-sdk-sim", "wse3-sdk-sim", "wse3-silicon")
 SUMS = (

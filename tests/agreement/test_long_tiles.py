@@ -24,7 +24,7 @@ from tilewright.simulator.lowering.cycle_bound import alone_cycles, lower_bound
 from tilewright.simulator.lowering.plan import plan_of, program_of
 from tilewright.simulator.lowering.sums.sum_chains import line_costs
 from tilewright.simulator.run.machine import Machine
-from tilewright.simulator.search.quick_bound import QuickBound
+from tilewright.simulator.search.bounds.quick_bound import QuickBound
 
 MACHINES = ("wse3-silicon", "wse2-sdk-sim", "generic")
 EINSUMS = {

@@ -29,8 +29,8 @@ from tilewright.simulator.execution.mapped_workload import grid_path
 from tilewright.simulator.lowering.cycle_bound import alone_cycles, lower_bound
 from tilewright.simulator.lowering.plan import plan_of, program_of
 from tilewright.simulator.run.machine import Machine
-from tilewright.simulator.search.division_bound import DivisionBound
-from tilewright.simulator.search.quick_bound import QuickBound
+from tilewright.simulator.search.bounds.division_bound import DivisionBound
+from tilewright.simulator.search.bounds.quick_bound import QuickBound
 
 MACHINES = ("wse2-sdk-sim", "wse3-sdk-sim", "wse3-silicon")
 NEARLY = 1 + 1e-12

@@ -32,7 +32,7 @@ from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.lowering.cycle_bound import alone_cycles
 from tilewright.simulator.lowering.plan import program_of
 from tilewright.simulator.lowering.sums.sum_chains import line_costs
-from tilewright.simulator.search.quick_bound import QuickBound
+from tilewright.simulator.search.bounds.quick_bound import QuickBound
 
 SUMS = ("matrix times vector", "largest of rows", "sum of all", "matrix product")
 MACHINES = ("wse2-sdk-sim", "wse3-sdk-sim", "wse3-silicon")

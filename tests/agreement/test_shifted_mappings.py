@@ -29,7 +29,7 @@ from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.simulator.execution.action_counts import predicted_energy
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings, execute_einsum
 from tilewright.simulator.execution.mapped_workload import grid_path
-from tilewright.simulator.search.quick_bound import QuickBound
+from tilewright.simulator.search.bounds.quick_bound import QuickBound
 
 MACHINES = ("wse2-sdk-sim", "wse3-sdk-sim")
 SUMS = [form for form, text in FORMS.items() if "k" in text or "r" in text.split("=")[1]]

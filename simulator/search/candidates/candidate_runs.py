@@ -21,7 +21,7 @@ from tilewright.mapper.searches.limits.watch import AT_LEAST
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings
 from tilewright.simulator.lowering.plan import Plan
 from tilewright.simulator.run.machine import Stop
-from tilewright.simulator.search.quick_bound import QuickBound
+from tilewright.simulator.search.bounds.quick_bound import QuickBound
 
 SIDE_BY_SIDE: Final = 4_000_000
 """Cycles times elements from which on runs go side by side: some 0.3 s (engine-speed.md)."""

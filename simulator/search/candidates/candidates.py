@@ -56,11 +56,12 @@ from tilewright.simulator.quotient.line_shifts import IsOver, never
 from tilewright.simulator.quotient.pattern_cycles import pattern_cycles
 from tilewright.simulator.quotient.shifted_columns import UnsolvedColumns, shifted_cycles
 from tilewright.simulator.run.machine import Machine, Stop
+from tilewright.simulator.search.bounds.division_bound import DivisionBound
+from tilewright.simulator.search.bounds.family_bounds import FamilyBounds
+from tilewright.simulator.search.bounds.quick_bound import QuickBound
 from tilewright.simulator.search.candidates.architecture_rules import bounds_under_rules
 from tilewright.simulator.search.candidates.transposition import transposed_choice
-from tilewright.simulator.search.division_bound import DivisionBound
 from tilewright.simulator.search.grid_certificate import GridObjective, objective_value
-from tilewright.simulator.search.quick_bound import QuickBound
 
 PROOF_PAYS: Final = 1 << 16
 """Cycles times elements of a run of some 3 ms (docs/validation/engine-speed.md)."""
@@ -82,12 +83,14 @@ class BoundedFamily(NamedTuple):
 
     `bound`: no member has a smaller objective value; `words`: 16-bit words of an element's memory
     that its tiles need at least, `persistent`: those of its persistent tensors among them.
+    `members`: number of its mappings.
     """
 
     bound: float
     family: GridFamily
     words: int
-    persistent: int = 0
+    persistent: int
+    members: int
 
 
 @dataclass(slots=True)
@@ -209,19 +212,20 @@ class Candidates:
         space, quick = self.space, self.quick
         families, bounded = list(space.families()), dict[int, BoundedFamily]()
         infeasible = Counter[Refusal]()
-        rules = bounds_under_rules(quick.cycles, self.flat, space)
-        is_whole = True
-        for number, cycles in self.known.bounds(families, self._order(families, budget), rules):
+        order, is_whole = self._order(families, budget), True
+        bounds = FamilyBounds(quick, (families[number] for number in order))
+        rules = bounds_under_rules(bounds.cycles, self.flat, space)
+        for number, cycles in self.known.bounds(families, order, rules):
             family = families[number]
+            _, words, persistent, members = bounds.of(family)
             if isinstance(cycles, Refusal):
-                infeasible[cycles] += len(space.members(family))
+                infeasible[cycles] += members
                 continue
             if bounded and budget.is_late:
                 is_whole = False
                 break
             bound = self.value_of(cycles, self.least_energy(family))
-            words = quick.words(family), quick.persistent_words(family)
-            bounded[number] = BoundedFamily(bound, family, *words)
+            bounded[number] = BoundedFamily(bound, family, words, persistent, members)
         in_order = tuple(bounded[number] for number in sorted(bounded))
         return replace(self, families=in_order, infeasible=infeasible, is_whole=is_whole)
 

@@ -20,9 +20,10 @@ from tilewright.mapper.grid.reductions import Axis
 from tilewright.mapper.workload.einsum import Affine, TensorAccess
 from tilewright.simulator.lowering.cycle_bound import AXES, crosses_line, way_in, words_end
 from tilewright.simulator.profiles.profile import Profile
-from tilewright.simulator.search.element_cycles import ElementCycles, FamilyTiles, share_of
-from tilewright.simulator.search.family_energy import BorderWords, FamilyEnergy
-from tilewright.simulator.search.quick_bound import QuickBound
+from tilewright.simulator.search.bounds.element_cycles import ElementCycles
+from tilewright.simulator.search.bounds.family_energy import BorderWords, FamilyEnergy
+from tilewright.simulator.search.bounds.family_tiles import FamilyTiles, share_of
+from tilewright.simulator.search.bounds.quick_bound import QuickBound
 
 PAIR: Final = 2
 """Values that a wavelet has at most: an even number of 16 bits goes in pairs."""

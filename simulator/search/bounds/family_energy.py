@@ -18,7 +18,7 @@ from tilewright.mapper.grid.reductions import Axis, line_chains
 from tilewright.mapper.grid.rings.ring_links import ring_hops
 from tilewright.mapper.grid.schemes.reduction_scheme import reduction_scheme
 from tilewright.mapper.workload.einsum import TensorAccess
-from tilewright.simulator.search.element_cycles import FamilyTiles
+from tilewright.simulator.search.bounds.family_tiles import FamilyTiles
 
 
 class BorderWords(NamedTuple):
@@ -56,7 +56,7 @@ class FamilyEnergy:
         output = columns * rows * tiles.output * tiles.turns(self._output)
         results = output // prod(tiles.groups)
         hops = sum(words.hops for words in entered.values()) + self._sum_hops(tiles, reduction)
-        return (
+        return float(
             (points + output - results) * self._point
             + hops * self._hop
             + sum(self._reads(access, tiles, points) for access in self.space.einsum.inputs)
@@ -90,7 +90,8 @@ class FamilyEnergy:
         ring, lines = tiles.elements if axis == "X" else tiles.elements[::-1]
         memory = self.space.grid.memory.name
         each = sum(self._price(memory, tensor, action) for action in ("read", "write"))
-        return turns * lines * (values * ring * each + words * ring_hops(ring) * self._hop)
+        moved = values * ring * each + words * ring_hops(ring) * self._hop
+        return float(turns * lines * moved)
 
     def _output_energy(self, points: int, output: int, results: int) -> float:
         """Return the energy (J) of the output: a write per point, a read per point but the first.

@@ -13,8 +13,8 @@ from tilewright.mapper.grid.grid_constraints import NO_CONSTRAINTS, GridConstrai
 from tilewright.mapper.grid.grid_mapspace import GridMapspace
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings
-from tilewright.simulator.search.division_bound import DivisionBound
-from tilewright.simulator.search.quick_bound import QuickBound
+from tilewright.simulator.search.bounds.division_bound import DivisionBound
+from tilewright.simulator.search.bounds.quick_bound import QuickBound
 
 NEARLY = 1 + 1e-12
 

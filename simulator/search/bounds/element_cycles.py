@@ -6,14 +6,15 @@ family has fewer (theory/grid.md §6).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from typing import NamedTuple
 
-from tilewright.mapper.grid.grid_mapspace import GridFamily, GridMapspace, tile_sizes
-from tilewright.mapper.grid.grid_shares import Share, local_sizes
+import numpy as np
+
+from tilewright.mapper.grid.grid_mapspace import GridFamily, GridMapspace
 from tilewright.mapper.grid.number_types import dtype_of, number_types
 from tilewright.mapper.workload.einsum import TensorAccess
 from tilewright.simulator.compile.columns import BANKS
@@ -23,6 +24,8 @@ from tilewright.simulator.lowering.number_operations import WIDENING_PRODUCT, ow
 from tilewright.simulator.lowering.sums.sum_chains import word_cycles
 from tilewright.simulator.lowering.task_cycles import BodyCycles
 from tilewright.simulator.profiles.profile import Profile
+from tilewright.simulator.search.bounds.elementwise import Numbers, chosen, least, most
+from tilewright.simulator.search.bounds.family_tiles import Alike, FamilyTiles
 
 
 class SumCount(NamedTuple):
@@ -32,99 +35,8 @@ class SumCount(NamedTuple):
     other elements that it sends on behind its own.
     """
 
-    operations: int
-    passed: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class FamilyTiles:
-    """Sizes that a family of mappings gives to one element.
-
-    `local`, `tile`: by rank variable, its values in the element's share and in a tile. `passing`:
-    tensors of which tiles need other parts, which pass through. `steps`: number of tiles of the
-    work; `passes`: how many of them begin a turn of the outer loop in time.
-    `inputs`: by input, in the Einsum's order, the values of a buffer; `output`: those of the
-    output. `input_words`, `output_words`: the words in which they go over links. `elements`:
-    columns and rows in use; `groups`: columns and rows of the elements that add up. `outer`: rank
-    variables of the loops around the vector operation, outermost first; `length`: points of one
-    operation.
-    """
-
-    family: GridFamily
-    local: Mapping[str, int]
-    tile: Mapping[str, int]
-    passing: tuple[str, ...]
-    steps: int
-    passes: int
-    inputs: tuple[int, ...]
-    output: int
-    input_words: tuple[int, ...]
-    output_words: int
-    elements: tuple[int, int]
-    groups: tuple[int, int]
-    outer: tuple[str, ...]
-    length: int
-
-    @staticmethod
-    def of(space: GridMapspace, family: GridFamily) -> FamilyTiles:
-        """Return the sizes that a family of a mapspace gives to one element."""
-        local, einsum = local_sizes(space.einsum, family.shares), space.computed
-        passing, tile = space.passing_tensors(family), {**local, **tile_sizes(family)}
-        outer_turns, inner_turns = (
-            1 if loop is None else local[loop.variable] // loop.size
-            for loop in (family.outer, family.tile)
-        )
-        accesses = (*einsum.inputs, einsum.outputs[0])
-        *inputs, output = values = [
-            access.tile_size(tile if access.tensor in passing else local) for access in accesses
-        ]
-        groups = space.groups(family.shares)
-        *input_words, output_words = _words(space, values, groups)
-        outer = space.outer_loops(family, tile)
-        if family.scalar is None:  # the operation runs over the loops of the output
-            output_variables = einsum.outputs[0].rank_variables
-            outer = [name for name in outer if name not in output_variables]
-        length = prod(tile.values()) // prod(tile[name] for name in outer)
-        columns, rows = (share_of(family.shares, axis) for axis in ("X", "Y"))
-        return FamilyTiles(
-            family,
-            local,
-            tile,
-            passing,
-            outer_turns * inner_turns,
-            outer_turns,
-            tuple(inputs),
-            output,
-            tuple(input_words),
-            output_words,
-            elements=(columns, rows),
-            groups=groups,
-            outer=tuple(outer),
-            length=length,
-        )
-
-    def turns(self, access: TensorAccess) -> int:
-        """Return how many tiles of a tensor pass through an element; 1 for one that stays."""
-        if access.tensor not in self.passing:
-            return 1
-        tile = self.family.tile
-        is_inner = tile is not None and tile.variable in access.rank_variables
-        return self.steps if is_inner else self.passes
-
-
-def _words(space: GridMapspace, values: Sequence[int], groups: tuple[int, int]) -> Iterator[int]:
-    """Yield the words in which tiles of so many values go: those of each input, then the output's.
-
-    `groups`: columns and rows of elements that add up.
-    """
-    may_pair = space.may_pair[prod(groups) > 1]
-    for number, goes_in_pairs in zip(values, may_pair, strict=True):
-        yield number // 2 if goes_in_pairs and number % 2 == 0 else number
-
-
-def share_of(shares: Sequence[Share], axis: str) -> int:
-    """Return the number of parts into which shares divide the work along an axis, X or Y."""
-    return prod(share.count for share in shares if share.axis == axis)
+    operations: Numbers
+    passed: Numbers = 0
 
 
 class _OperationRate(NamedTuple):
@@ -143,8 +55,25 @@ class _OperationRate(NamedTuple):
 class _Work(NamedTuple):
     """Cycles of an element's operations: on all its points, loops included, and on one tile."""
 
-    total: float
-    on_tile: float
+    total: Numbers
+    on_tile: Numbers
+
+
+class _Transfers(NamedTuple):
+    """Receives and sends beside the main thread: their number, and their words together."""
+
+    number: Numbers
+    words: Numbers
+
+
+class _Operation(NamedTuple):
+    """The vector operation of one family, and where it stands.
+
+    `outer`: rank variables of the loops around it, outermost first; `length`: its points.
+    """
+
+    outer: list[str]
+    length: int
 
 
 @dataclass(frozen=True)
@@ -163,7 +92,7 @@ class ElementCycles:
         """Cycles to load the descriptors of an operation."""
         return float(self.profile.descriptor_use_cycles + self.profile.descriptor_load_cycles)
 
-    def words(self, number: int) -> float:
+    def words(self, number: Numbers) -> Numbers:
         """Return the cycles of an operation that receives or sends so many words."""
         return word_cycles(number, self.profile)
 
@@ -195,7 +124,7 @@ class ElementCycles:
 
     def least_transfers(self, words: int) -> float:
         """Return cycles of an element in which it receives or sends so many words, beside work."""
-        return self._slots([words])
+        return float(self._slots(words))
 
     # -- the work on the points ------------------------------------------------------------
 
@@ -204,21 +133,45 @@ class ElementCycles:
 
         They are kept: many families differ in how tensors come and go only.
         """
-        family = tiles.family
-        key = tuple(tiles.local.values()), family.tile, family.outer, family.scalar
+        if tiles.alike is not None:
+            return self._works(tiles, tiles.alike)
+        return self._work_of(tiles.family, tuple(tiles.local.values()))
+
+    def _work_of(self, family: GridFamily, local: tuple[int, ...]) -> _Work:
+        key = local, family.tile, family.outer, family.scalar
         if key not in self._known_work:
-            self._known_work[key] = _Work(self._all_tiles(tiles), self._on_tile(tiles))
+            tiles = FamilyTiles.of(self.space, family)
+            operation = self._operation(tiles)
+            self._known_work[key] = _Work(
+                self._all_tiles(tiles, operation), self._on_tile(tiles, operation)
+            )
         return self._known_work[key]
 
     @cached_property
     def _known_work(self) -> dict[tuple[object, ...], _Work]:
         return {}
 
-    def _all_tiles(self, tiles: FamilyTiles) -> float:
+    def _works(self, tiles: FamilyTiles, alike: Alike) -> _Work:
+        """Return the work of many families."""
+        local = zip(*(values.tolist() for values in tiles.local.values()), strict=True)
+        each = zip(alike.families, local, strict=True)
+        total, on_tile = np.array([self._work_of(family, sizes) for family, sizes in each]).T
+        return _Work(total, on_tile)
+
+    def _operation(self, tiles: FamilyTiles) -> _Operation:
+        family, tile = tiles.family, tiles.tile
+        outer = self.space.outer_loops(family, tile)
+        if family.scalar is None:  # the operation runs over the loops of the output
+            output_variables = self.space.einsum.outputs[0].rank_variables
+            outer = [name for name in outer if name not in output_variables]
+        return _Operation(outer, prod(tile.values()) // prod(tile[name] for name in outer))
+
+    def _all_tiles(self, tiles: FamilyTiles, operation: _Operation) -> float:
         """Return the cycles of operations on all points, and of the loops around."""
         profile, output_variables = self.profile, self.space.einsum.outputs[0].rank_variables
-        family, local, tile, outer = tiles.family, tiles.local, tiles.tile, tiles.outer
-        points, length = prod(local.values()), tiles.length
+        family, local, tile = tiles.family, tiles.local, tiles.tile
+        outer, length = operation
+        points = prod(local.values())
         first = prod(local[name] for name in output_variables) // length
         load = profile.descriptor_use_cycles + profile.descriptor_load_cycles
         if family.scalar is not None:
@@ -227,22 +180,23 @@ class ElementCycles:
             points // length,
             [(tile[name], name not in output_variables) for name in outer],
         )
-        both = [self._moving(tiles, is_first=is_first) for is_first in (True, False)]
+        both = [self._moving(tiles, operation, is_first=is_first) for is_first in (True, False)]
         moved = first * both[0] + (turns - first) * both[1]
         by_loops = turns * load + self._control(tiles, loops)
         if family.scalar is None or not outer or tile[outer[-1]] < LEAST_TURNS:
-            return moved + by_loops
-        return moved + min(by_loops, self._walk(turns, loops) + self._control(tiles, loops[:-1]))
+            return float(moved + by_loops)
+        by_map = self._walk(turns, loops) + self._control(tiles, loops[:-1])
+        return float(moved + min(by_loops, by_map))
 
-    def _on_tile(self, tiles: FamilyTiles) -> float:
+    def _on_tile(self, tiles: FamilyTiles, operation: _Operation) -> float:
         """Return the cycles in which operations move the values of one tile.
 
         Loads of descriptors and loops are left out.
         """
-        operations = prod(tiles.tile.values()) // tiles.length
-        return operations * min(self._moving(tiles, is_first=first) for first in (True, False))
+        number = prod(tiles.tile.values()) // operation.length
+        return number * min(self._moving(tiles, operation, is_first=f) for f in (True, False))
 
-    def _moving(self, tiles: FamilyTiles, *, is_first: bool) -> float:
+    def _moving(self, tiles: FamilyTiles, operation: _Operation, *, is_first: bool) -> float:
         """Return the cycles in which one operation moves its values, without the load before it.
 
         is_first: whether the output has no values yet, so that the operation only writes it. Values
@@ -250,17 +204,20 @@ class ElementCycles:
         together they cover more words than there are banks.
         """
         rate = self._rates[is_first, tiles.family.scalar is not None]
-        groups = -(-tiles.length // rate.group)
-        return groups * (rate.met if self._always_meets(tiles, rate) else rate.cycles)
+        groups = -(-operation.length // rate.group)
+        always_meets = self._always_meets(tiles, operation, rate)
+        return groups * (rate.met if always_meets else rate.cycles)
 
-    def _always_meets(self, tiles: FamilyTiles, rate: _OperationRate) -> bool:
+    def _always_meets(
+        self, tiles: FamilyTiles, operation: _Operation, rate: _OperationRate
+    ) -> bool:
         sources = self._vectors(tiles.family.scalar, rate)
         if rate.met == rate.cycles or len(sources) != 2:
             return False
         if rate.group * sum(map(self._wide, sources)) <= BANKS:
             return False
         names = (n for n in reversed(self.space.by_output) if tiles.tile[n] > 1)
-        innermost = next((n for n in names if n not in tiles.outer), None)
+        innermost = next((n for n in names if n not in operation.outer), None)
         return innermost is None or all(innermost in a.rank_variables for a in sources)
 
     def _vectors(self, scalar: str | None, rate: _OperationRate) -> list[TensorAccess]:
@@ -290,9 +247,9 @@ class ElementCycles:
         """
         first, time = self._branches(loops, is_first=True), tiles.family.tile
         if time is None or time.variable in self.space.einsum.outputs[0].rank_variables:
-            return tiles.steps * first
+            return float(tiles.steps * first)
         later = self._branches(loops, is_first=False)
-        return tiles.passes * first + (tiles.steps - tiles.passes) * later
+        return float(tiles.passes * first + (tiles.steps - tiles.passes) * later)
 
     def _branches(self, loops: list[tuple[int, bool]], *, is_first: bool) -> float:
         if not loops:
@@ -337,20 +294,22 @@ class ElementCycles:
         """Return the cycles of an element that neither adds sums of others nor sends its own."""
         (work, on_tile), received = self.work(tiles), self._received(tiles)
         labels = [f"receive {access.tensor}" for access, _, _ in received]
-        first = self._operations(words for _, words, _ in received)
+        until: dict[str, Numbers] = dict.fromkeys(
+            labels, self._operations(words for _, words, _ in received)
+        )
         thread, slot = self._receives(tiles)
         since = {
             label: on_tile if passes else work
             for label, (_, _, passes) in zip(labels, received, strict=True)
         }
         return BodyCycles(
-            total=work + max(thread, slot),
+            total=work + most(thread, slot),
             slot=work + slot,
             since={**since, COMPUTE: 0.0},
-            until=dict.fromkeys(labels, first),
+            until=until,
         )
 
-    def _received(self, tiles: FamilyTiles) -> list[tuple[TensorAccess, int, bool]]:
+    def _received(self, tiles: FamilyTiles) -> list[tuple[TensorAccess, Numbers, bool]]:
         """Return the inputs that an element receives: access, words, whether in tiles."""
         family = tiles.family
         return [
@@ -359,11 +318,11 @@ class ElementCycles:
             if a.tensor not in family.resident
         ]
 
-    def _operations(self, words: Iterable[int]) -> float:
+    def _operations(self, words: Iterable[Numbers]) -> Numbers:
         """Return the cycles of operations, one after the other, that move so many words each."""
         return sum(self.load + self.words(number) for number in words)
 
-    def _receives(self, tiles: FamilyTiles) -> tuple[float, float]:
+    def _receives(self, tiles: FamilyTiles) -> tuple[Numbers, Numbers]:
         """Return the cycles of an element's receives, and of the loop over its tiles.
 
         Those of the main thread, and those in which the issue slot is in use.
@@ -377,25 +336,25 @@ class ElementCycles:
             thread, slot = self._shifting(tiles)
             return once + (tiles.steps - 1) * thread, once + (tiles.steps - 1) * slot
         if family.buffers == 2:
-            thread, slot = self._overlapped([*each.values()], max(1, len(each)))
+            moved = _Transfers(len(each), sum(each.values()))
+            thread, slot = self._overlapped(moved, max(1, len(each)))
             return once + tiles.steps * thread, once + tiles.steps * slot
-        cycles = once + tiles.passes * self._loop(tiles.steps // tiles.passes - 1)
-        cycles += sum(tiles.turns(a) * self._operations([words]) for a, words in each.items())
-        return cycles, cycles
+        loops = tiles.passes * self._loop(tiles.steps // tiles.passes - 1)
+        taken = sum(tiles.turns(a) * self._operations([words]) for a, words in each.items())
+        return once + loops + taken, once + loops + taken
 
-    def _shifting(self, tiles: FamilyTiles) -> tuple[float, float]:
+    def _shifting(self, tiles: FamilyTiles) -> tuple[Numbers, Numbers]:
         """Return the cycles around the work on one tile while tiles come and go along rings."""
         shifted = tiles.family.shifted
-        received = ((words, a.tensor) for a, words, _ in self._received(tiles))
-        moved = [words for words, tensor in received if tensor in shifted for _ in "io"]
-        return self._overlapped(moved, len(moved))
+        words = [words for access, words, _ in self._received(tiles) if access.tensor in shifted]
+        moved = _Transfers(2 * len(words), 2 * sum(words))
+        return self._overlapped(moved, moved.number)
 
-    def _overlapped(self, moved: Sequence[int], tasks: int) -> tuple[float, float]:
+    def _overlapped(self, moved: _Transfers, tasks: Numbers) -> tuple[Numbers, Numbers]:
         """Return the cycles around the work on one tile while other tiles are received and sent.
 
         Those of the main thread, and those of the issue slot, which each word needs for a cycle. A
-        turn changes three counters and branches three times at least. `moved`: number of words of
-        each transfer.
+        turn changes three counters and branches three times at least.
         """
         profile = self.profile
         counting = min(profile.counter_cycles, profile.task_control_cycles)
@@ -403,31 +362,32 @@ class ElementCycles:
         thread, slot = self._beside(moved, tasks)
         return thread + 3 * (counting + branching), slot + 3 * (counting + branching)
 
-    def _beside(self, moved: Sequence[int], tasks: int) -> tuple[float, float]:
+    def _beside(self, moved: _Transfers, tasks: Numbers) -> tuple[Numbers, Numbers]:
         """Return the cycles of transfers beside the main thread: its own, and of the issue slot.
 
-        `moved`: number of words of each transfer; `tasks`: number of tasks that they start.
+        `tasks`: number of tasks that they start.
         """
         profile = self.profile
-        busy = float(self.load * len(moved) + tasks * profile.task_switch_cycles)
-        starting = profile.issue_cycles * len(moved) + tasks * profile.task_end_cycles
-        return busy + starting, busy + self._slots(moved)
+        busy = self.load * moved.number + tasks * profile.task_switch_cycles
+        starting = profile.issue_cycles * moved.number + tasks * profile.task_end_cycles
+        return busy + starting, busy + self._slots(moved.words)
 
-    def with_sums(self, tiles: FamilyTiles, alone: BodyCycles, sums: SumCount) -> float:
+    def with_sums(self, tiles: FamilyTiles, alone: BodyCycles, sums: SumCount) -> Numbers:
         """Return the cycles of an element with its sums and results.
 
         `alone`: those without them; `sums`: what it does with each tile of the output.
         """
-        moved = [tiles.output_words] * sums.operations
-        moved += [tiles.output_words * sums.passed] * bool(sums.passed)
+        words, (operations, passed) = tiles.output_words, sums
+        moved = _Transfers(operations + chosen(passed > 0, 1, 0), words * (operations + passed))
         turns = tiles.turns(self.space.einsum.outputs[0])
-        if not moved or tiles.family.buffers == 1:
-            return alone.total + turns * self._operations(moved)
-        if turns == 1:
-            return alone.total + self.load * len(moved) + self._slots(moved)
-        thread, slot = (turns * cycles for cycles in self._beside(moved, len(moved) - 1))
-        return max(alone.slot + slot, alone.total + min(thread, slot))
+        if tiles.family.buffers == 1:
+            sent = self.words(words) * operations + self.words(words * passed)
+            return alone.total + turns * (self.load * moved.number + sent)
+        once = alone.total + self.load * moved.number + self._slots(moved.words)
+        thread, slot = (turns * cycles for cycles in self._beside(moved, moved.number - 1))
+        often = most(alone.slot + slot, alone.total + least(thread, slot))
+        return chosen(moved.number == 0, alone.total, chosen(turns == 1, once, often))
 
-    def _slots(self, moved: Sequence[int]) -> float:
+    def _slots(self, words: Numbers) -> Numbers:
         """Return the cycles in which words of transfers have the issue slot."""
-        return min(1.0, self._word) * sum(moved)
+        return min(1.0, self._word) * words

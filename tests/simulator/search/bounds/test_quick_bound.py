@@ -1,21 +1,22 @@
 """The quick bounds of a family are never above those of any plan of the family."""
 
 import random
-from contextlib import suppress
 from statistics import median
 
 import pytest
 from grid_mappings import FORMS, einsum_workload, grid_arch
 
+from tilewright.arch.files.source import load_document
 from tilewright.mapper.grid.grid import grid_of
 from tilewright.mapper.grid.grid_mapspace import GridMapspace
 from tilewright.mapper.grid.reading.mapping_reading import space_time
 from tilewright.mapper.workload.errors import InfeasibleMapping
+from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.simulator.execution.action_counts import predicted_energy
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings
 from tilewright.simulator.lowering.cycle_bound import alone_cycles, lower_bound, work_cycles
 from tilewright.simulator.lowering.plan import plan_of
-from tilewright.simulator.search.quick_bound import QuickBound
+from tilewright.simulator.search.bounds.quick_bound import QuickBound
 
 NEARLY = 1 + 1e-12
 
@@ -40,7 +41,6 @@ def test_no_family_is_bounded_above_its_plans(machine: str, bits: int, *, nests:
         for family in random.Random(form).sample(families, min(1, len(families))):
             try:
                 cycles, energy = quick.cycles(family), quick.energy(family)
-                assert quick.cycles_alone(family) <= cycles, (form, family)
                 plans = {
                     choice.reduction: plan_of(space_time(flat, einsum, space.mapping_of(choice)))
                     for choice in space.members(family)
@@ -75,12 +75,47 @@ def test_a_memory_that_is_too_small_is_said_at_once() -> None:
         QuickBound(space, flat, profile).cycles(next(iter(space.families())))
 
 
+@pytest.mark.parametrize("nests", [False, True])
 @pytest.mark.parametrize("staying", [frozenset(), frozenset({"Z"})])
-def test_work_alone_is_not_above_the_bound(staying: frozenset[str]) -> None:
+def test_many_families_together_have_the_bounds_of_each_alone(
+    staying: frozenset[str], *, nests: bool
+) -> None:
+    """In a memory that some do not fit."""
+    counted, refused = 0, 0
     for form in FORMS:
-        flat, einsum = grid_arch(form, 16, 4, 4), einsum_workload(form, 16).einsums[0]
-        space = GridMapspace(grid_of(flat), einsum, staying=staying & {einsum.outputs[0].tensor})
-        quick = QuickBound(space, flat, ExecutionSettings().profile(space.grid))
-        for family in list(space.families())[::5]:
-            with suppress(InfeasibleMapping):
-                assert quick.cycles_alone(family) <= quick.cycles(family), (form, family)
+        flat, einsum = grid_arch(form, 16, 5, 3), einsum_workload(form, 16).einsums[0]
+        stays = staying & {einsum.outputs[0].tensor}
+        space = GridMapspace(grid_of(flat), einsum, staying=stays, nests=nests)
+        profile = ExecutionSettings(overrides={"sram_reserved_bytes": 49_000}).profile(space.grid)
+        quick = QuickBound(space, flat, profile)
+        families = list(space.families())
+        for family, bounds in list(zip(families, quick.together(families), strict=True))[::7]:
+            try:
+                cycles: float | None = quick.cycles(family)
+            except InfeasibleMapping:
+                cycles = None
+            alone = cycles, quick.words(family), quick.persistent_words(family)
+            assert bounds == (*alone, len(space.members(family))), (form, family)
+            counted, refused = counted + 1, refused + (cycles is None)
+    assert min(refused, counted - refused) > 100
+
+
+def test_words_that_no_port_takes_are_refused_together_as_alone() -> None:
+    """Tiles fit an element, but all of them together are too many words for a port."""
+    text = (
+        "workload: {rank_sizes: {M: 4, K: 40000000}, bits_per_value: {All: 32}, "
+        "einsums: ['Z[m] = A[m, k] * B[k]']}"
+    )
+    einsum = load_workload(load_document("w.yaml", text=text)).einsums[0]
+    flat = grid_arch("matrix times vector", 32, 1, 1)
+    space = GridMapspace(grid_of(flat), einsum)
+    quick = QuickBound(space, flat, ExecutionSettings().profile(space.grid))
+    families = list(space.families())
+    bounds = quick.together(families)
+    entering = 0
+    for family, bound in zip(families, bounds, strict=True):
+        assert bound.cycles is None
+        with pytest.raises(InfeasibleMapping) as error:
+            quick.cycles(family)
+        entering += "enter over a border" in str(error.value)
+    assert entering

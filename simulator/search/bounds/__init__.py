@@ -1,0 +1,1 @@
+"""Lower bounds of mappings on a grid by closed formulas: of families, and of divisions of work."""

@@ -1,0 +1,32 @@
+"""Formulas for the numbers of one family of mappings, or for arrays with those of many at once."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+Numbers = Any
+"""An int, float or bool of one family; an array of them, one for each of many families."""
+
+
+def most(*values: Numbers) -> Numbers:
+    """Return the greatest of some numbers, of each family by itself."""
+    if any(isinstance(value, np.ndarray) for value in values):
+        return reduce(np.maximum, values)
+    return max(values)
+
+
+def least(*values: Numbers) -> Numbers:
+    """Return the least of some numbers, of each family by itself."""
+    if any(isinstance(value, np.ndarray) for value in values):
+        return reduce(np.minimum, values)
+    return min(values)
+
+
+def chosen(condition: Numbers, yes: Numbers, no: Numbers) -> Numbers:
+    """Return one number where a condition holds, and the other one where it does not."""
+    if isinstance(condition, np.ndarray):
+        return np.where(condition, yes, no)
+    return yes if condition else no
