@@ -24,6 +24,7 @@ class FamilyBounds:
         """Return the bounds of one of the families: the object that was given."""
         while id(family) not in self._known:
             ahead = list(islice(self._ahead, TOGETHER))
+            assert ahead, "not one of the families"
             self._known.update(zip(map(id, ahead), self._quick.together(ahead), strict=True))
         return self._known[id(family)]
 

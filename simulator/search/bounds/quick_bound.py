@@ -21,7 +21,7 @@ from tilewright.mapper.grid.grid_mapspace import GridFamily, GridMapspace
 from tilewright.mapper.grid.number_types import dtype_of
 from tilewright.mapper.grid.reductions import Axis
 from tilewright.mapper.workload.einsum import TensorAccess
-from tilewright.mapper.workload.errors import OverfilledMemory
+from tilewright.mapper.workload.errors import InfeasibleMapping, OverfilledMemory
 from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.lowering.addresses import free_words
 from tilewright.simulator.lowering.cycle_bound import (
@@ -150,19 +150,24 @@ class QuickBound:
     def _bounds_of(self, alike: Alike) -> list[FamilyBound]:
         tiles = FamilyTiles.together(self.space, alike)
         streams, sums = self._streams.of(tiles), self._sums.together(tiles, alike)
-        cycles = self._cycles(tiles, streams, sums, self._element.alone(tiles))
-        words = self._words(tiles)
-        refused = words > self.free_words
-        for stream in streams:
-            refused = refused | stream.enters_too_much | stream.is_filtered_too_long
-        columns = refused, words, self._persistent(tiles), sums.schemes
-        cycles, *others = (
-            column.tolist() for column in np.broadcast_arrays(cycles, *columns, alike.number)
-        )
+        words, refused = self._words(tiles), self._are_refused(tiles, streams)
+        try:
+            cycles = self._cycles(tiles, streams, sums, self._element.alone(tiles))
+        except InfeasibleMapping:  # there is no instruction, for any of them
+            cycles, refused = inf, True
+        columns = cycles, refused, words, self._persistent(tiles), sums.schemes, alike.number
+        rows = zip(*(column.tolist() for column in np.broadcast_arrays(*columns)), strict=True)
         return [
             FamilyBound(None if is_refused else bound, *numbers)
-            for bound, is_refused, *numbers, _ in zip(cycles, *others, strict=True)
+            for bound, is_refused, *numbers, _ in rows
         ]
+
+    def _are_refused(self, tiles: FamilyTiles, streams: Sequence[BorderStream]) -> Numbers:
+        """Return which of many families do not fit an element, or have too many words to enter."""
+        refused = self._words(tiles) > self.free_words
+        for stream in streams:
+            refused = refused | stream.enters_too_much | stream.is_filtered_too_long
+        return refused
 
     def _cycles(
         self,
