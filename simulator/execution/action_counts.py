@@ -11,7 +11,7 @@ from tilewright.mapper.grid.predicted_counts import predict
 from tilewright.mapper.grid.space_time import SpaceTime
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.simulator.execution.drawn_operands import WrongResult
-from tilewright.simulator.lowering.kernel import COMPUTE
+from tilewright.simulator.lowering.elementary import COMPUTE
 from tilewright.simulator.lowering.plan import Plan
 from tilewright.simulator.run.trace import Counts
 

@@ -27,7 +27,7 @@ from tilewright.simulator.execution.exchange import ReadyMemories
 from tilewright.simulator.execution.values.einsum_data import EinsumData
 from tilewright.simulator.execution.values.exact_products import Floats
 from tilewright.simulator.fast.fast_machine import run_fast
-from tilewright.simulator.lowering.kernel import COMPUTE
+from tilewright.simulator.lowering.elementary import COMPUTE
 from tilewright.simulator.lowering.number_operations import NUMPY
 from tilewright.simulator.lowering.pipelines.joined_colors import port_name
 from tilewright.simulator.lowering.pipelines.pipeline_bound import pipeline_bound

@@ -1,4 +1,4 @@
-"""Formulas with exp, log, sigmoid and tanh as scalar instructions in the body of a map.
+"""Formulas as scalar instructions in the body of a map, with exp, log, sigmoid and tanh.
 
 The machine has no instructions for exp, log, sigmoid and tanh; those of floats are the usual
 reductions of the argument with a polynomial (Muller, Elementary Functions, §11), so their cycles
@@ -14,8 +14,13 @@ from itertools import count
 from math import log
 from typing import Final
 
+from tilewright.mapper.grid.number_types import NumberTypes
+from tilewright.mapper.grid.space_time import SpaceTime
+from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import MissingInstruction
+from tilewright.mapper.workload.formulas.expression import expression, joins_by_max
 from tilewright.simulator.build.task_builder import TaskBuilder
+from tilewright.simulator.isa.dsd import Element, Ref
 
 Value = str | float
 
@@ -131,6 +136,8 @@ ELEMENTARY: Final[dict[str, Callable[[FunctionSteps, str], str]]] = {
     "tanh": FunctionSteps.tanh,
 }
 """What appends the instructions of each function."""
+COMPUTE: Final = "compute"
+"""Label of the operations that compute points of the iteration space."""
 ROUNDINGS: Final = 4
 """No function errs by more than so many roundings: relative for exp, absolute for the others."""
 FLOATS: Final = tuple(FORMS)
@@ -199,3 +206,57 @@ def _named(node: ast.expr) -> str:
         case ast.BinOp(op=ast.Div()):
             return "a quotient"
     return ast.unparse(node)
+
+
+def scalar_steps(einsum: Einsum, numbers: NumberTypes, *, has_scalar: bool = False) -> int:
+    """Return the number of scalar instructions that a map of an Einsum runs for each point.
+
+    `has_scalar`: whether one input is a single value, which is loaded before. Raises
+    InfeasibleMapping for a function without instructions.
+    """
+    task = TaskBuilder("formula")
+    emit_value(task, expression(einsum), numbers.computed)
+    return len(task.body) + max(0, len(numbers.converted) - has_scalar) + 1
+
+
+def map_formula(
+    task: TaskBuilder, read: SpaceTime, output: Ref, inputs: list[Ref | Element], *, first: bool
+) -> None:
+    """Append the formula of an Einsum as a map; a value of the register is loaded once before it.
+
+    It computes in f32 or i32 if any tensor has it: inputs of f16 become f32 first, and an output of
+    f16 at the end; integers of 16 bits are taken as they are, and stored without their upper bits.
+    `first`: the output has no values yet.
+    """
+    numbers, tree = read.numbers, expression(read.einsum)
+    dtype = numbers.computed
+    halves = [tensor.name in numbers.converted for tensor in read.inputs]
+    _load_scalars(task, read, inputs, halves)
+    vectors = {n: operand for n, operand in enumerate(inputs) if isinstance(operand, Ref)}
+    sums = [] if first else [("before", output)]
+    named = [(f"half{n}" if halves[n] else f"_{n}", operand) for n, operand in vectors.items()]
+    with task.map(*named, *sums, output=("after", output), label=COMPUTE):
+        for number in vectors:
+            if halves[number]:
+                task.compute(f"_{number}", "from_half", f"half{number}", dtype=dtype)
+        value = emit_value(task, tree, dtype)
+        narrows = (numbers.output, dtype) == ("f16", "f32")
+        if first:
+            store = "to_half" if narrows else "mov"
+            task.compute("after", store, value, dtype=numbers.output)
+        elif narrows:  # number_types: a maximum, which is the same before and after rounding
+            task.compute("rounded", "to_half", value, dtype="f16")
+            task.compute("after", "max", "before", "rounded", dtype="f16")
+        else:
+            joining = "max" if joins_by_max(read.einsum) else "add"
+            task.compute("after", joining, "before", value, dtype=dtype)
+
+
+def _load_scalars(
+    task: TaskBuilder, read: SpaceTime, inputs: list[Ref | Element], halves: list[bool]
+) -> None:
+    """Load the operands that are single values, as f32 if they are f16 (`halves`)."""
+    for number, (operand, is_half) in enumerate(zip(inputs, halves, strict=True)):
+        if isinstance(operand, Element):
+            dtype = "f32" if is_half else read.dtype_of(operand.buffer)
+            task.compute(f"_{number}", "from_half" if is_half else "mov", operand, dtype=dtype)

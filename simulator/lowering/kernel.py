@@ -10,16 +10,14 @@ import ast
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from tilewright.mapper.grid.number_types import NumberTypes
 from tilewright.mapper.grid.space_time import SpaceTime, TimeLoop
-from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import InfeasibleMapping
-from tilewright.mapper.workload.formulas.expression import expression, joins_by_max
+from tilewright.mapper.workload.formulas.expression import expression
 from tilewright.simulator.build.code_builder import CodeBuilder
 from tilewright.simulator.build.task_builder import TaskBuilder
 from tilewright.simulator.isa.dsd import FILES, Element, Ref, Register
 from tilewright.simulator.isa.index_expression import Index, variable
-from tilewright.simulator.lowering.elementary import emit_value
+from tilewright.simulator.lowering.elementary import COMPUTE, map_formula, scalar_steps
 from tilewright.simulator.lowering.number_operations import (
     WIDENING_PRODUCT,
     WIDENING_SUM,
@@ -29,8 +27,6 @@ from tilewright.simulator.lowering.number_operations import (
 from tilewright.simulator.lowering.tile_layout import TileLayout, tile_layout
 from tilewright.simulator.program.instruction import Instruction
 
-COMPUTE = "compute"
-"""Label of the operations that compute points of the iteration space."""
 MOST_DIMENSIONS = 4
 """Dimensions of a descriptor."""
 STRIDE_REGISTERS = 8
@@ -333,7 +329,7 @@ def _operation(task: TaskBuilder, kernel: ElementKernel, point: Point, *, first:
     output, inputs = _vector(kernel, read.output.name, point), _inputs(kernel, point)
     name = _operation_of(read, first=first)
     if name is None:
-        _map(task, kernel, output, inputs, first=first)
+        map_formula(task, read, output, inputs, first=first)
         return
     if first and name == WIDENING_PRODUCT:  # it only adds
         task.op(move_of(read.dtype), output, 0.0, label="zero")
@@ -373,17 +369,6 @@ def _inside(point: Point) -> Point:
     return {number: turn for number, turn in point.items() if number >= 0}
 
 
-def scalar_steps(einsum: Einsum, numbers: NumberTypes, *, has_scalar: bool = False) -> int:
-    """Return the number of scalar instructions that a map of an Einsum runs for each point.
-
-    `has_scalar`: whether one input is a single value, which is loaded before. Raises
-    InfeasibleMapping for a function without instructions.
-    """
-    task = TaskBuilder("formula")
-    emit_value(task, expression(einsum), numbers.computed)
-    return len(task.body) + max(0, len(numbers.converted) - has_scalar) + 1
-
-
 def _operation_of(read: SpaceTime, *, first: bool) -> str | None:
     has_scalar = read.scalar is not None
     name = own_operation(read.einsum, read.numbers, first=first, has_scalar=has_scalar)
@@ -401,51 +386,3 @@ def _sources(
     if name.startswith("fmac"):  # the vector before the scalar
         return [output, *sorted(inputs, key=lambda operand: isinstance(operand, Element))]
     return [*inputs, output] if name == WIDENING_SUM else [output, *inputs]
-
-
-def _map(
-    task: TaskBuilder,
-    kernel: ElementKernel,
-    output: Ref,
-    inputs: list[Ref | Element],
-    *,
-    first: bool,
-) -> None:
-    """Append the operation as a map; a value of the register is loaded once before it.
-
-    It computes in f32 or i32 if any tensor has it: inputs of f16 become f32 first, and an output of
-    f16 at the end; integers of 16 bits are taken as they are, and stored without their upper bits.
-    """
-    read = kernel.read
-    numbers, tree = read.numbers, expression(read.einsum)
-    dtype = numbers.computed
-    halves = [tensor.name in numbers.converted for tensor in read.inputs]
-    _load_scalars(task, read, inputs, halves)
-    vectors = {n: operand for n, operand in enumerate(inputs) if isinstance(operand, Ref)}
-    sums = [] if first else [("before", output)]
-    named = [(f"half{n}" if halves[n] else f"_{n}", operand) for n, operand in vectors.items()]
-    with task.map(*named, *sums, output=("after", output), label=COMPUTE):
-        for number in vectors:
-            if halves[number]:
-                task.compute(f"_{number}", "from_half", f"half{number}", dtype=dtype)
-        value = emit_value(task, tree, dtype)
-        narrows = (numbers.output, dtype) == ("f16", "f32")
-        if first:
-            store = "to_half" if narrows else "mov"
-            task.compute("after", store, value, dtype=numbers.output)
-        elif narrows:  # number_types: a maximum, which is the same before and after rounding
-            task.compute("rounded", "to_half", value, dtype="f16")
-            task.compute("after", "max", "before", "rounded", dtype="f16")
-        else:
-            joining = "max" if joins_by_max(read.einsum) else "add"
-            task.compute("after", joining, "before", value, dtype=dtype)
-
-
-def _load_scalars(
-    task: TaskBuilder, read: SpaceTime, inputs: list[Ref | Element], halves: list[bool]
-) -> None:
-    """Load the operands that are single values, as f32 if they are f16 (`halves`)."""
-    for number, (operand, is_half) in enumerate(zip(inputs, halves, strict=True)):
-        if isinstance(operand, Element):
-            dtype = "f32" if is_half else read.dtype_of(operand.buffer)
-            task.compute(f"_{number}", "from_half" if is_half else "mov", operand, dtype=dtype)

@@ -30,7 +30,7 @@ from tilewright.simulator.isa.dsd import Element, Ref, Register
 from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.isa.operands import ResolvedOperand, ResolvedOperation
 from tilewright.simulator.isa.resolving import resolve, resolve_operand
-from tilewright.simulator.lowering.kernel import COMPUTE
+from tilewright.simulator.lowering.elementary import COMPUTE
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.instruction import DsdOperation, Instruction, LoadRegister
 from tilewright.simulator.program.program import ElementCode, Task

@@ -19,7 +19,8 @@ from tilewright.mapper.grid.number_types import dtype_of, number_types
 from tilewright.mapper.workload.einsum import TensorAccess
 from tilewright.simulator.compile.columns import BANKS
 from tilewright.simulator.isa.number_types import DTYPES
-from tilewright.simulator.lowering.kernel import COMPUTE, LEAST_TURNS, scalar_steps
+from tilewright.simulator.lowering.elementary import COMPUTE, scalar_steps
+from tilewright.simulator.lowering.kernel import LEAST_TURNS
 from tilewright.simulator.lowering.number_operations import WIDENING_PRODUCT, own_operation
 from tilewright.simulator.lowering.sums.sum_chains import word_cycles
 from tilewright.simulator.lowering.task_cycles import BodyCycles

@@ -28,7 +28,7 @@ from tilewright.simulator.lowering.cycle_bound import (
     AXES,
     way_in,
 )
-from tilewright.simulator.lowering.kernel import COMPUTE
+from tilewright.simulator.lowering.elementary import COMPUTE
 from tilewright.simulator.lowering.task_cycles import BodyCycles
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.search.bounds.border_streams import BorderStream, BorderStreams
