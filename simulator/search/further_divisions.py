@@ -56,7 +56,8 @@ def further_families(
     wanted: list[BoundedFamily] = []
     looked_at = 0
     while some := list(islice(families, TOGETHER)):
-        for family, bounds in zip(some, candidates.quick.together(some), strict=True):
+        bounds_of = candidates.quick.together(some, has_energy=question.has_energy)
+        for family, bounds in zip(some, bounds_of, strict=True):
             with suppress(InfeasibleMapping):
                 bounded = _bounded(candidates, question, family, bounds)
                 if bounded is not None:
@@ -72,14 +73,10 @@ def _bounded(
     candidates: Candidates, question: FurtherQuestion, family: GridFamily, bounds: FamilyBound
 ) -> BoundedFamily | None:
     """Return a family with its bound, None if it is not wanted."""
-    cycles, words, persistent, members = bounds
-    if cycles is None or not question.is_open(cycles, 0.0, words):
+    cycles, energy, words, persistent, members = bounds
+    if cycles is None or not question.is_open(cycles, energy, words):
         return None
-    if question.has_energy:
-        energy = candidates.quick.energy(family)
-        if not question.is_open(cycles, energy, words):
-            return None
-    bound = candidates.value_of(cycles, candidates.least_energy(family))
+    bound = candidates.value_of(cycles, energy)
     return BoundedFamily(bound, family, words, persistent, members)
 
 

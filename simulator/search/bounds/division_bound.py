@@ -100,7 +100,7 @@ class DivisionBound:
             for access, values in self._entering(least, least.inputs)
         }
         ends = least, replace(least, output=whole.output)
-        return min(self._energy.of(tiles, None, entered) for tiles in ends)
+        return float(min(self._energy.of(tiles, None, entered) for tiles in ends))
 
     def _tiles(self, shares: tuple[Share, ...]) -> FamilyTiles:
         return self._least(FamilyTiles.of(self._space, self._family(shares, None)))

@@ -14,10 +14,15 @@ TOGETHER: Final = 1 << 12
 
 
 class FamilyBounds:
-    """The bounds of some families, which are asked for in about this order."""
+    """The bounds of some families, which are asked for in about this order.
 
-    def __init__(self, quick: QuickBound, families: Iterable[GridFamily]) -> None:
-        self._quick, self._ahead = quick, iter(families)
+    `has_energy`: whether their energy is asked for.
+    """
+
+    def __init__(
+        self, quick: QuickBound, families: Iterable[GridFamily], *, has_energy: bool
+    ) -> None:
+        self._quick, self._ahead, self._has_energy = quick, iter(families), has_energy
         self._known: dict[int, FamilyBound] = {}
 
     def of(self, family: GridFamily) -> FamilyBound:
@@ -25,7 +30,8 @@ class FamilyBounds:
         while id(family) not in self._known:
             ahead = list(islice(self._ahead, TOGETHER))
             assert ahead, "not one of the families"
-            self._known.update(zip(map(id, ahead), self._quick.together(ahead), strict=True))
+            bounds = self._quick.together(ahead, has_energy=self._has_energy)
+            self._known.update(zip(map(id, ahead), bounds, strict=True))
         return self._known[id(family)]
 
     def cycles(self, family: GridFamily) -> float:

@@ -18,7 +18,8 @@ from tilewright.mapper.grid.reductions import Axis, line_chains
 from tilewright.mapper.grid.rings.ring_links import ring_hops
 from tilewright.mapper.grid.schemes.reduction_scheme import reduction_scheme
 from tilewright.mapper.workload.einsum import TensorAccess
-from tilewright.simulator.search.bounds.family_tiles import FamilyTiles
+from tilewright.simulator.search.bounds.elementwise import Numbers, chosen, least
+from tilewright.simulator.search.bounds.family_tiles import FamilyTiles, share_of
 
 
 class BorderWords(NamedTuple):
@@ -28,9 +29,9 @@ class BorderWords(NamedTuple):
     words times links on their way.
     """
 
-    entered: int
-    written: int
-    hops: int
+    entered: Numbers
+    written: Numbers
+    hops: Numbers
 
 
 @dataclass(frozen=True)
@@ -45,8 +46,8 @@ class FamilyEnergy:
 
     def of(
         self, tiles: FamilyTiles, reduction: str | None, entered: Mapping[str, BorderWords]
-    ) -> float:
-        """Return the least energy (J) of the mappings of a family.
+    ) -> Numbers:
+        """Return the least energy (J) of the mappings of a family, or of each of many.
 
         `tiles`: sizes that the family gives to one element. `reduction`: scheme of the mappings;
         None for any. `entered`: words of the inputs that come over the border.
@@ -56,7 +57,7 @@ class FamilyEnergy:
         output = columns * rows * tiles.output * tiles.turns(self._output)
         results = output // prod(tiles.groups)
         hops = sum(words.hops for words in entered.values()) + self._sum_hops(tiles, reduction)
-        return float(
+        return (
             (points + output - results) * self._point
             + hops * self._hop
             + sum(self._reads(access, tiles, points) for access in self.space.einsum.inputs)
@@ -65,20 +66,20 @@ class FamilyEnergy:
             + self._output_energy(points, output, results)
         )
 
-    def _reads(self, access: TensorAccess, tiles: FamilyTiles, points: int) -> float:
+    def _reads(self, access: TensorAccess, tiles: FamilyTiles, points: Numbers) -> Numbers:
         """Return the energy (J) of an input's reads: one per point, or per value of the scalar."""
         number = points
         if access.tensor == tiles.family.scalar:
             steps = prod(tiles.local[name] for name in access.rank_variables)
-            number = prod(tiles.elements) * min(steps, access.tile_size(tiles.local))
+            number = prod(tiles.elements) * least(steps, access.tile_size(tiles.local))
         return number * self._price(self.space.grid.memory.name, access.tensor, "read")
 
-    def _entry(self, tensor: str, words: BorderWords) -> float:
+    def _entry(self, tensor: str, words: BorderWords) -> Numbers:
         """Return the energy (J) of an input's way from the memory outside into the elements."""
         read = words.entered * self._price(self.space.grid.host.name, tensor, "read")
         return read + words.written * self._price(self.space.grid.memory.name, tensor, "write")
 
-    def _shift(self, tiles: FamilyTiles, tensor: str, axis: Axis) -> float:
+    def _shift(self, tiles: FamilyTiles, tensor: str, axis: Axis) -> Numbers:
         """Return the energy (J) of the tiles of a tensor that go round rings along an axis.
 
         In each turn but the last every element reads and writes a tile, whose words cross the links
@@ -90,10 +91,10 @@ class FamilyEnergy:
         ring, lines = tiles.elements if axis == "X" else tiles.elements[::-1]
         memory = self.space.grid.memory.name
         each = sum(self._price(memory, tensor, action) for action in ("read", "write"))
-        moved = values * ring * each + words * ring_hops(ring) * self._hop
-        return float(turns * lines * moved)
+        (hops,) = tiles.of_division(lambda shares: (ring_hops(share_of(shares, axis)),))
+        return turns * lines * (values * ring * each + words * hops * self._hop)
 
-    def _output_energy(self, points: int, output: int, results: int) -> float:
+    def _output_energy(self, points: Numbers, output: Numbers, results: Numbers) -> Numbers:
         """Return the energy (J) of the output: a write per point, a read per point but the first.
 
         `output`: number of its values in all elements, sums of groups not yet added; `results`:
@@ -101,16 +102,15 @@ class FamilyEnergy:
         """
         grid, tensor, stays = self.space.grid, self._output.tensor, self.space.output_stays
         sent = output - results if stays else output
-        energy = points * self._price(grid.memory.name, tensor, "write")
-        energy += (points - output + sent) * self._price(grid.memory.name, tensor, "read")
-        if self.space.narrows and results < output:  # finished sums are stored, then made f16
-            both = (self._price(grid.memory.name, tensor, action) for action in ("read", "write"))
-            energy += results * sum(both)
+        read, write = (self._price(grid.memory.name, tensor, way) for way in ("read", "write"))
+        energy = points * write + (points - output + sent) * read
+        if self.space.narrows:  # finished sums are stored, then made f16
+            energy = energy + chosen(results < output, results * (read + write), 0.0)
         if stays:
             return energy
         return energy + results * self._price(grid.host.name, tensor, "write")
 
-    def _sum_hops(self, tiles: FamilyTiles, reduction: str | None) -> float:
+    def _sum_hops(self, tiles: FamilyTiles, reduction: str | None) -> Numbers:
         """Return a lower bound of the words times links of sums and results on their way.
 
         reduction: scheme of the mappings; None for any.
@@ -120,14 +120,15 @@ class FamilyEnergy:
         groups = (columns // across) * (rows // down)
         links = groups * self._group_hops(across, down, reduction)
         if tiles.family.shared:
-            links += (across * down - 1) * groups
-        if not self.space.output_stays and across < columns and down < rows:
+            links = links + (across * down - 1) * groups
+        if not self.space.output_stays:
             heads = rows // down
-            links += (columns // across) * down * (heads * (heads - 1) // 2)
-        return float(links * tiles.output_words * tiles.turns(self._output))
+            gathered = (columns // across) * down * (heads * (heads - 1) // 2)
+            links = links + chosen((across < columns) & (down < rows), gathered, 0)
+        return links * tiles.output_words * tiles.turns(self._output)
 
     @staticmethod
-    def _group_hops(across: int, down: int, reduction: str | None) -> int:
+    def _group_hops(across: Numbers, down: Numbers, reduction: str | None) -> Numbers:
         """Return the links that are crossed, per value, until a group of elements is added up.
 
         `across`, `down`: elements of the group along X and along Y. `reduction`: None for the

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from math import inf, prod
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -38,16 +38,20 @@ from tilewright.simulator.search.bounds.family_energy import FamilyEnergy
 from tilewright.simulator.search.bounds.family_tiles import Alike, FamilyTiles, structure
 from tilewright.simulator.search.bounds.group_sums import GroupSums, SummedTile, SumsOfGroups
 
+EXACT: Final = 1 << 52
+"""Sizes of a workload below which arrays of integers and floats hold all numbers of its bounds."""
+
 
 class FamilyBound(NamedTuple):
     """Lower bounds of one family among many.
 
-    `cycles`: None if no mapping of it can be built; `words`: 16-bit words of an element that its
-    tiles need at least, `persistent`: those of its persistent tensors among them. `members`: its
-    mappings, one for each scheme of the reduction.
+    `cycles`: None if no mapping of it can be built; `energy`: J, leakage left out. `words`: 16-bit
+    words of an element that its tiles need at least, `persistent`: those of its persistent tensors
+    among them. `members`: its mappings, one for each scheme of the reduction.
     """
 
     cycles: float | None
+    energy: float
     words: int
     persistent: int
     members: int
@@ -115,8 +119,7 @@ class QuickBound:
         more words enter than a port takes.
         """
         tiles = self._tiles(family)
-        entered = {stream.access.tensor: stream.crossing for stream in self._checked(tiles)}
-        return self._energy.of(tiles, reduction, entered) * self.space.einsum.n_instances
+        return float(self._energy_of(tiles, self._checked(tiles), reduction))
 
     def cycles(
         self, family: GridFamily, reduction: str | None = None, alone: BodyCycles | None = None
@@ -136,18 +139,44 @@ class QuickBound:
         alone = self._element.alone(tiles) if alone is None else alone
         return float(self._cycles(tiles, streams, sums, alone))
 
-    def together(self, families: Sequence[GridFamily]) -> list[FamilyBound]:
-        """Return the bounds of many families, each as `cycles`, `words` and `persistent_words`."""
+    def together(
+        self, families: Sequence[GridFamily], *, has_energy: bool = False
+    ) -> list[FamilyBound]:
+        """Return the bounds of many families, each as the functions for one family give them.
+
+        has_energy: whether the energy is asked for; it is 0 otherwise.
+        """
+        if not self._has_exact_numbers:
+            return [self._bound_of(family, has_energy=has_energy) for family in families]
         alike: dict[tuple[object, ...], list[int]] = {}
         for number, family in enumerate(families):
             alike.setdefault(structure(family), []).append(number)
         bounds: dict[int, FamilyBound] = {}
         for numbers in alike.values():
             several = Alike.of([families[number] for number in numbers])
-            bounds.update(zip(numbers, self._bounds_of(several), strict=True))
+            found = self._bounds_of(several, has_energy=has_energy)
+            bounds.update(zip(numbers, found, strict=True))
         return [bounds[number] for number in range(len(families))]
 
-    def _bounds_of(self, alike: Alike) -> list[FamilyBound]:
+    @cached_property
+    def _has_exact_numbers(self) -> bool:
+        """Whether numbers of values and operations, and their products with sizes, are exact in
+        arrays: integers of 64 bits."""
+        einsum = self.space.computed
+        values = (access.tile_size(einsum.bounds) for access in einsum.accesses)
+        return max(einsum.operations, *values) * einsum.n_instances < EXACT
+
+    def _bound_of(self, family: GridFamily, *, has_energy: bool) -> FamilyBound:
+        members = len(self.space.members(family))
+        try:
+            cycles: float | None = self.cycles(family)
+            energy = self.energy(family) if has_energy else 0.0
+        except InfeasibleMapping:
+            cycles, energy = None, 0.0
+        words, persistent = self.words(family), self.persistent_words(family)
+        return FamilyBound(cycles, energy, words, persistent, members)
+
+    def _bounds_of(self, alike: Alike, *, has_energy: bool) -> list[FamilyBound]:
         tiles = FamilyTiles.together(self.space, alike)
         streams, sums = self._streams.of(tiles), self._sums.together(tiles, alike)
         words, refused = self._words(tiles), self._are_refused(tiles, streams)
@@ -155,12 +184,21 @@ class QuickBound:
             cycles = self._cycles(tiles, streams, sums, self._element.alone(tiles))
         except InfeasibleMapping:  # there is no instruction, for any of them
             cycles, refused = inf, True
-        columns = cycles, refused, words, self._persistent(tiles), sums.schemes, alike.number
-        rows = zip(*(column.tolist() for column in np.broadcast_arrays(*columns)), strict=True)
+        energy = self._energy_of(tiles, streams, None) if has_energy else 0.0
+        columns = cycles, refused, energy, words, self._persistent(tiles), sums.schemes
+        arrays = np.broadcast_arrays(*columns, alike.number)[:-1]
         return [
-            FamilyBound(None if is_refused else bound, *numbers)
-            for bound, is_refused, *numbers, _ in rows
+            FamilyBound(*((None, 0.0) if is_refused else (bound, joules)), *numbers)
+            for bound, is_refused, joules, *numbers in zip(
+                *(array.tolist() for array in arrays), strict=True
+            )
         ]
+
+    def _energy_of(
+        self, tiles: FamilyTiles, streams: Sequence[BorderStream], reduction: str | None
+    ) -> Numbers:
+        entered = {stream.access.tensor: stream.crossing for stream in streams}
+        return self._energy.of(tiles, reduction, entered) * self.space.einsum.n_instances
 
     def _are_refused(self, tiles: FamilyTiles, streams: Sequence[BorderStream]) -> Numbers:
         """Return which of many families do not fit an element, or have too many words to enter."""

@@ -213,18 +213,19 @@ class Candidates:
         families, bounded = list(space.families()), dict[int, BoundedFamily]()
         infeasible = Counter[Refusal]()
         order, is_whole = self._order(families, budget), True
-        bounds = FamilyBounds(quick, (families[number] for number in order))
+        has_energy = self.objective != "latency"
+        bounds = FamilyBounds(quick, (families[n] for n in order), has_energy=has_energy)
         rules = bounds_under_rules(bounds.cycles, self.flat, space)
         for number, cycles in self.known.bounds(families, order, rules):
             family = families[number]
-            _, words, persistent, members = bounds.of(family)
+            _, energy, words, persistent, members = bounds.of(family)
             if isinstance(cycles, Refusal):
                 infeasible[cycles] += members
                 continue
             if bounded and budget.is_late:
                 is_whole = False
                 break
-            bound = self.value_of(cycles, self.least_energy(family))
+            bound = self.value_of(cycles, energy)
             bounded[number] = BoundedFamily(bound, family, words, persistent, members)
         in_order = tuple(bounded[number] for number in sorted(bounded))
         return replace(self, families=in_order, infeasible=infeasible, is_whole=is_whole)

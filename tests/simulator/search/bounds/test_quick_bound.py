@@ -89,12 +89,13 @@ def test_many_families_together_have_the_bounds_of_each_alone(
         profile = ExecutionSettings(overrides={"sram_reserved_bytes": 49_000}).profile(space.grid)
         quick = QuickBound(space, flat, profile)
         families = list(space.families())
-        for family, bounds in list(zip(families, quick.together(families), strict=True))[::7]:
+        together = quick.together(families, has_energy=True)
+        for family, bounds in list(zip(families, together, strict=True))[::7]:
             try:
-                cycles: float | None = quick.cycles(family)
+                cycles, energy = quick.cycles(family), quick.energy(family)
             except InfeasibleMapping:
-                cycles = None
-            alone = cycles, quick.words(family), quick.persistent_words(family)
+                cycles, energy = None, 0.0
+            alone = cycles, energy, quick.words(family), quick.persistent_words(family)
             assert bounds == (*alone, len(space.members(family))), (form, family)
             counted, refused = counted + 1, refused + (cycles is None)
     assert min(refused, counted - refused) > 100
