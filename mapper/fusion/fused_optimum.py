@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import inf
@@ -70,7 +70,9 @@ class FusedOptimizer:
 
     `request`: architecture, workload and options. `plan`: what Einsums may exchange, and where.
     `budget`: limits of time, labels and memory. `statistics`: what all searches so far looked at.
-    The mapping of least energy is remembered: searches for other objectives start from it.
+    `seen`: called when a preparing search, such as that for the least energy, may have another
+    incumbent. The mapping of least energy is remembered: searches for other objectives start from
+    it.
     """
 
     def __init__(self, request: Request, plan: FusedPlan, budget: Budget) -> None:
@@ -79,13 +81,20 @@ class FusedOptimizer:
         self._budget = budget
         self._seed: FusedOptimum | None = None
         self._passed: list[JoinedMapping] = []
-        self._search: JoinSearch | None = None
+        self._running: tuple[FusedPlan, JoinSearch] | None = None
+        self.seen: Callable[[], None] = lambda: None
         self.statistics = SearchStatistics()
 
     @property
     def incumbent(self) -> JoinedMapping | None:
         """The best mapping so far of the search that runs, or ran last; None: there is none."""
-        return None if self._search is None else self._search.incumbent
+        return None if self._running is None else self._running[1].incumbent
+
+    def scored(self, incumbent: JoinedMapping) -> ScoredMapping:
+        """Score the incumbent of the search that runs, or ran last."""
+        assert self._running is not None
+        plan, search = self._running
+        return score_joined(self._request, plan, incumbent, search.problem.objective != "energy")
 
     def best(
         self, objective: str, value: ValueFunction, report: Report = no_report
@@ -174,6 +183,7 @@ class FusedOptimizer:
             known += [f"at least {with_unit(lower_bound, unit)}"] if lower_bound > 0 else []
             doing = f"fused mappings, first of {aim}: {', '.join(known) or 'begun'}"
             self._request.reporter(doing)(inf, 0.0)
+            self.seen()
 
         return report
 
@@ -197,7 +207,8 @@ class FusedOptimizer:
         `seed`: a result to start from; None: none.
         """
         problem = plan.problem
-        self._search = search = JoinSearch(problem, budget, report, seed, plan.cache)
+        search = JoinSearch(problem, budget, report, seed, plan.cache)
+        self._running = plan, search
         result = search.solve()
         self.statistics = self.statistics.plus(search.statistics)
         if problem.objective == "energy":  # where other searches may start

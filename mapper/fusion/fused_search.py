@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 from typing import Literal, Unpack
@@ -16,10 +16,10 @@ from tilewright.mapper.fusion.fused_answer import fused_restrictions, tensors_on
 from tilewright.mapper.fusion.fused_optimum import (
     FusedOptimizer,
     garbage_collection_paused,
-    score_joined,
 )
 from tilewright.mapper.fusion.fused_plan import FusedPlan, plan_fused_search
 from tilewright.mapper.fusion.fused_problem import OBJECTIVE_VALUES, FusedProblem
+from tilewright.mapper.fusion.groups.fusion_groups import JoinedMapping
 from tilewright.mapper.fusion.join.join_deepening import JoinResult
 from tilewright.mapper.fusion.pmappings.fused_templates import reorderable_memories
 from tilewright.mapper.fusion.requests.memory_sizes import with_equal_sizes
@@ -154,7 +154,7 @@ def _search_whole(request: Request, known: BestKnown | None = None) -> SearchRes
     first = request.with_budget_share(FRONT_SHARE) if request.options.front else request
     search = FusedOptimizer(request, plan, first.budget)
     with garbage_collection_paused():
-        notes = _Notes(request, plan, search, known or BestKnown())
+        notes = _Notes(request, problem, search, known or BestKnown())
         report = notes.noting(request.reporter("fused mappings"))
         optimum = search.best(request.options.objective, problem.value, report)
     result, scored = optimum.result, optimum.scored
@@ -185,42 +185,47 @@ def _search_whole(request: Request, known: BestKnown | None = None) -> SearchRes
     )
 
 
-@dataclass(frozen=True, slots=True)
 class _Notes:
     """Keeps what a search has found so far, should it be interrupted.
 
-    `request`, `plan`: what is searched. `search`: has the best mapping. `known`: where it is kept,
-    with the greatest lower bound.
+    `request`, `problem`: what is searched. `search`: has the best mapping. `known`: where it is
+    kept, with the greatest lower bound.
     """
 
-    request: Request
-    plan: FusedPlan
-    search: FusedOptimizer
-    known: BestKnown
+    def __init__(
+        self, request: Request, problem: FusedProblem, search: FusedOptimizer, known: BestKnown
+    ) -> None:
+        self._request = request
+        self._problem = problem
+        self._search = search
+        self._known = known
+        self._last: JoinedMapping | None = None
+        search.seen = self.keep
 
     def noting(self, report: Report) -> Report:
         """Return `report`, which then keeps the best mapping and the greatest lower bound, too."""
 
         def noted(value: float, lower_bound: float) -> None:
-            lower = _lower_bound(self.plan.problem, JoinResult(lower_bound=lower_bound))
-            self.known.lower_bound = max(self.known.lower_bound, lower)
-            self._keep_mapping(value)
+            lower = _lower_bound(self._problem, JoinResult(lower_bound=lower_bound))
+            self._known.lower_bound = max(self._known.lower_bound, lower)
+            self.keep()
             report(value, lower)
 
         return noted
 
-    def _keep_mapping(self, value: float) -> None:
-        """Keep the best mapping of the search, whose value this is, if it is the best known."""
-        known, joined, problem = self.known, self.search.incumbent, self.plan.problem
-        least = inf if known.result is None else known.result.certificate.value
-        if joined is None or value >= least or not self.request.may_be_interrupted:
+    def keep(self) -> None:
+        """Keep the incumbent of the search if it is the best mapping known."""
+        known, joined = self._known, self._search.incumbent
+        if joined is None or joined is self._last or not self._request.may_be_interrupted:
             return
-        scored = score_joined(self.request, self.plan, joined, problem.objective != "energy")
+        self._last, scored = joined, self._search.scored(joined)
         result = JoinResult(joined, known.lower_bound)
-        certificate = _certificate(problem, scored.score, result, known.restrictions)
-        front, on_chip = Front((scored,)), tensors_on_chip(result)
-        known.result = SearchResult(scored, front, certificate, self.search.statistics, on_chip)
-        known.is_searched = True
+        proof = _certificate(self._problem, scored.score, result, known.restrictions)
+        best = None if known.result is None else known.result.best.score  # of another objective?
+        if best is None or proof.value < _value_of(self._problem, best):
+            front, on_chip = Front((scored,)), tensors_on_chip(result)
+            known.result = SearchResult(scored, front, proof, self._search.statistics, on_chip)
+            known.is_searched = True
 
 
 def _plan_request(request: Request) -> FusedPlan:
@@ -280,10 +285,14 @@ def _no_mapping(plan: FusedPlan, result: JoinResult, restrictions: Restrictions)
 def _certificate(
     problem: FusedProblem, score: Score, result: JoinResult, restrictions: Restrictions
 ) -> SearchCertificate:
-    usages = problem.usage.usages_of(score)
-    value = float(problem.value(score.energy, score.latency, *usages))
+    value = _value_of(problem, score)
     lower = _lower_bound(problem, result)
     return SearchCertificate(_kind_of(value, lower), problem.objective, value, lower, restrictions)
+
+
+def _value_of(problem: FusedProblem, score: Score) -> float:
+    usages = problem.usage.usages_of(score)
+    return float(problem.value(score.energy, score.latency, *usages))
 
 
 def _copies_in_doubt(problem: FusedProblem, certificate: SearchCertificate) -> list[str]:

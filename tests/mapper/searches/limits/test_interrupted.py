@@ -102,7 +102,7 @@ def test_what_was_found_before_the_front_stays(monkeypatch: pytest.MonkeyPatch) 
     assert "before its front came from it" in result.notes[0]
 
 
-@pytest.mark.parametrize("objective", ["energy", *at_night("edp")])
+@pytest.mark.parametrize("objective", ["energy", *at_night("edp", "energy * latency**2")])
 def test_a_fused_mapping_found_before_the_proof_stays(
     objective: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
