@@ -38,6 +38,11 @@ class Alike:
         first = {id(family.shares): family.shares for family in families}
         return Alike(families, list(first.values()), np.array(number, dtype=np.int64))
 
+    def of_each(self, figures: Callable[[Shares], tuple[float, ...]]) -> tuple[Numbers, ...]:
+        """Return figures that follow from the division of the work: arrays, one for each family."""
+        of_divisions = np.array([figures(shares) for shares in self.divisions])
+        return tuple(of_divisions.T[:, self.number])
+
 
 def structure(family: GridFamily) -> tuple[object, ...]:
     """Return all of a family but its division and the sizes of its tiles: a key of those alike."""
@@ -98,24 +103,17 @@ class FamilyTiles:
     @staticmethod
     def together(space: GridMapspace, alike: Alike) -> FamilyTiles:
         """Return the sizes of many families: arrays, one number for each."""
-        families, number = alike.families, alike.number
-        local_of = [local_sizes(space.einsum, shares) for shares in alike.divisions]
-        local = {
-            name: np.array([each[name] for each in local_of])[number]
-            for name in space.einsum.bounds
-        }
-        sizes = {
-            loop.variable: np.array([each.loops[place].size for each in families])
+        names, families = list(space.einsum.bounds), alike.families
+        local = alike.of_each(lambda shares: tuple(local_sizes(space.einsum, shares).values()))
+        columns, rows, across, down = alike.of_each(
+            lambda s: (share_of(s, "X"), share_of(s, "Y"), *space.groups(s))
+        )
+        sizes = dict(zip(names, local, strict=True))
+        tile = {
+            loop.variable: np.array([family.loops[place].size for family in families])
             for place, loop in enumerate(families[0].loops)
         }
-        columns, rows, *groups = (
-            np.array(column)[number]
-            for column in zip(
-                *((share_of(s, "X"), share_of(s, "Y"), *space.groups(s)) for s in alike.divisions),
-                strict=True,
-            )
-        )
-        share = _Share(local, {**local, **sizes}, (columns, rows), (groups[0], groups[1]))
+        share = _Share(sizes, {**sizes, **tile}, (columns, rows), (across, down))
         return _sizes(space, families[0], share, alike)
 
     def turns(self, access: TensorAccess) -> Numbers:
@@ -130,8 +128,7 @@ class FamilyTiles:
         """Return figures that follow from the division of the work: of one, or arrays."""
         if self.alike is None:
             return figures(self.family.shares)
-        of_each = np.array([figures(shares) for shares in self.alike.divisions], dtype=np.float64)
-        return tuple(of_each.T[:, self.alike.number])
+        return self.alike.of_each(figures)
 
 
 def _sizes(

@@ -2,6 +2,7 @@
 
 import random
 from statistics import median
+from typing import Any
 
 import pytest
 from grid_mappings import FORMS, einsum_workload, grid_arch
@@ -16,6 +17,7 @@ from tilewright.simulator.execution.action_counts import predicted_energy
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings
 from tilewright.simulator.lowering.cycle_bound import alone_cycles, lower_bound, work_cycles
 from tilewright.simulator.lowering.plan import plan_of
+from tilewright.simulator.search.bounds import quick_bound
 from tilewright.simulator.search.bounds.quick_bound import QuickBound
 
 NEARLY = 1 + 1e-12
@@ -120,3 +122,14 @@ def test_words_that_no_port_takes_are_refused_together_as_alone() -> None:
             quick.cycles(family)
         entering += "enter over a border" in str(error.value)
     assert entering
+
+
+def test_sizes_beyond_those_of_arrays_are_bounded_one_by_one(monkeypatch: Any) -> None:
+    form = "matrix product"
+    flat, einsum = grid_arch(form, 16, 4, 4), einsum_workload(form, 16).einsums[0]
+    space = GridMapspace(grid_of(flat), einsum)
+    profile = ExecutionSettings().profile(space.grid)
+    families = list(space.families())
+    together = QuickBound(space, flat, profile).together(families, has_energy=True)
+    monkeypatch.setattr(quick_bound, "EXACT", einsum.operations)
+    assert QuickBound(space, flat, profile).together(families, has_energy=True) == together
