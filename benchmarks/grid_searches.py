@@ -1,0 +1,128 @@
+"""Time whole searches with the machine in the loop: python benchmarks/grid_searches.py [--write].
+
+Each is a search of a workload for the least latency, as `tilewright map --machine` runs it, in this
+process, with nothing known before. --write writes the page docs/validation/grid-searches.md.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import time
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import NamedTuple
+
+from candidate_speed import compile_fast_engine
+from engine_speed import cpu
+
+from tilewright.arch.files.source import load_document
+from tilewright.arch.spec.load import load_arch
+from tilewright.mapper.workload.workload_loading import load_workload
+from tilewright.simulator.search.grid_mapping import GridMapping, GridRequest, map_on_grid
+
+ROOT = Path(__file__).resolve().parents[1]
+HARDWARE = ROOT / "studies" / "hardware" / "wafer_grid.yaml"
+PAGE = ROOT / "docs" / "validation" / "grid-searches.md"
+
+
+class Case(NamedTuple):
+    """A workload: what it is, its rank sizes, tensors that stay in the elements, its Einsums."""
+
+    what: str
+    sizes: dict[str, int]
+    persistent: str
+    einsums: tuple[str, ...]
+
+
+GEMV = Case(
+    "matrix times vector", {"M": 1024, "K": 1024}, "A", ("Z[m] = A[m, k] * B[k]",)
+)  # fmt: skip
+SMALL = Case(
+    "product of matrices", {"M": 64, "K": 64, "N": 64}, "", ("Z[m, n] = A[m, k] * B[k, n]",)
+)
+LARGE = SMALL._replace(sizes={"M": 256, "K": 256, "N": 256})
+CONVOLUTION = Case(
+    "convolution",
+    {"P": 30, "Q": 30, "R": 3, "S": 3, "C": 8, "M": 8},
+    "",
+    ("O[m, p, q] = I[c, H: p + r, W: q + s] * F[m, c, r, s]",),
+)
+PERCEPTRON = Case(
+    "two products, weights stay",
+    {"B": 16, "D": 128, "H": 256, "E": 128},
+    "W1 | W2",
+    ("X[b, h] = A[b, d] * W1[d, h]", "Y[b, e] = X[b, h] * W2[h, e]"),
+)
+CASES = [
+    *((GEMV, side) for side in (8, 16, 32)),
+    *((SMALL, side) for side in (8, 16, 32)),
+    *((LARGE, side) for side in (8, 16)),
+    *((CONVOLUTION, side) for side in (4, 8)),
+    *((PERCEPTRON, side) for side in (8, 16, 32)),
+]
+
+
+class Row(NamedTuple):
+    """A search: its case, columns and rows of the grid, the answer, and seconds of a processor."""
+
+    case: Case
+    side: int
+    answer: GridMapping
+    seconds: float
+
+
+def search(case: Case, side: int) -> Row:
+    """Search for the mapping of a case with the least latency."""
+    persistent = f"  persistent_tensors: {case.persistent}\n" if case.persistent else ""
+    text = (
+        f"workload:\n  rank_sizes: {{{', '.join(f'{k}: {n}' for k, n in case.sizes.items())}}}\n"
+        f"  bits_per_value: {{All: 16}}\n{persistent}  einsums: {list(case.einsums)}\n"
+    )
+    workload = load_workload(load_document("case.yaml", text=text))
+    arch = load_arch(HARDWARE, variables={"GridX": side, "GridY": side})
+    begun = time.process_time()
+    answer = map_on_grid(arch, workload, GridRequest())
+    return Row(case, side, answer, time.process_time() - begun)
+
+
+def page(rows: list[Row]) -> Iterator[str]:
+    """Yield the lines of the page."""
+    yield "# Whole searches on a grid\n"
+    yield "Written by `python benchmarks/grid_searches.py --write`; do not edit.\n"
+    yield (
+        "Searches for the mapping of the least latency on the shipped grid (`wafer_grid`) with the "
+        "machine in the loop, of f16. Seconds of a processor, one process, nothing known before "
+        f"but the compiled engine; {cpu()}, Python {platform.python_version()}, load "
+        f"{os.getloadavg()[0]:.1f} at the end. Excluded: mappings that a lower bound shows to be "
+        "no better. Most of the time goes to bounds of families of mappings, and to the runs.\n"
+    )
+    yield "| workload | elements | seconds | executed | excluded | answer |"
+    yield "|---|---:|---:|---:|---:|---|"
+    for case, of_case in groupby(rows, key=lambda row: row.case):
+        sizes = " ".join(f"{name} {size}" for name, size in case.sizes.items())
+        for row in of_case:
+            certificate = row.answer.certificate
+            proof = "optimal" if row.answer.gap == 0 else f"gap {100 * row.answer.gap:.2g} %"
+            yield (
+                f"| {case.what}, {sizes} | {row.side} x {row.side} | {row.seconds:.1f} | "
+                f"{certificate.executed:,} | {certificate.excluded:,} | {proof}, "
+                f"{row.answer.value * 1e6:,.3g} us |"
+            )
+
+
+def main() -> None:
+    """Time the searches, and print or write the page."""
+    compile_fast_engine()
+    search(SMALL, 4)  # what the first search of a process compiles and imports
+    search(PERCEPTRON, 4)
+    text = "\n".join(page([search(case, side) for case, side in CASES])) + "\n"
+    if "--write" in sys.argv[1:]:
+        PAGE.write_text(text, encoding="utf-8")
+    print(text, end="")
+
+
+if __name__ == "__main__":
+    main()
