@@ -19,12 +19,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "oracles"))
 
-from grid_mappings import (  # noqa: E402
-    FORMS,
-    HARDWARE,
-    einsum_workload,
-    grid_arch,
-)
+from grid_mappings import FORMS, HARDWARE, einsum_workload, grid_arch  # noqa: E402
 from pipeline_cases import example, plan_of_pipeline, random_pipeline  # noqa: E402
 from reshards import drawn_reshard  # noqa: E402
 

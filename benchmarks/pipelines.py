@@ -23,11 +23,7 @@ from tilewright.mapper.workload.errors import InfeasibleMapping  # noqa: E402
 from tilewright.mapper.workload.workload import Workload  # noqa: E402
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings  # noqa: E402
 from tilewright.simulator.execution.execution import execute  # noqa: E402
-from tilewright.simulator.search.grid_mapping import (  # noqa: E402
-    GridMapping,
-    GridRequest,
-    map_on_grid,
-)
+from tilewright.simulator.search.grid_mapping import GridMapping, GridRequest, map_on_grid  # noqa: E402
 
 PAGE = ROOT / "docs" / "validation" / "pipelines.md"
 MACHINES = ("wse2-sdk-sim", "wse3-sdk-sim")

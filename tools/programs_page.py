@@ -18,10 +18,7 @@ from tilewright.simulator.build.task_builder import TaskBuilder
 from tilewright.simulator.isa.dsd import Element, Fabin, Fabout, Fifo, Ref, Register
 from tilewright.simulator.isa.operations import OPERATIONS
 from tilewright.simulator.isa.scalars import FLOAT_ONLY, INTEGER_ONLY, SCALARS
-from tilewright.simulator.program.instruction import (
-    DsdOperation,
-    LoadRegister,
-)
+from tilewright.simulator.program.instruction import DsdOperation, LoadRegister
 from tilewright.simulator.program.routes import (
     Area,
     CounterFilter,

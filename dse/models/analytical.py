@@ -8,12 +8,7 @@ from math import inf, prod
 from typing import TYPE_CHECKING, Any
 
 from tilewright.arch.quantities import label
-from tilewright.dse.models.design_families import (
-    NO_FAMILY,
-    DesignFiles,
-    FamilyDesign,
-    KnobFamily,
-)
+from tilewright.dse.models.design_families import NO_FAMILY, DesignFiles, FamilyDesign, KnobFamily
 from tilewright.dse.models.evaluator import DETAILED, Outcome
 from tilewright.dse.models.inputs import architecture, knobs, workload
 from tilewright.dse.report.details import section, traffic

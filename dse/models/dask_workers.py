@@ -21,14 +21,7 @@ from typing import Any
 from tilewright.arch.errors import TilewrightError
 from tilewright.dse.command.console import say
 from tilewright.dse.models.design_watch import watched_attempt
-from tilewright.dse.models.evaluator import (
-    Attempt,
-    Evaluator,
-    Keep,
-    Note,
-    Outcome,
-    WorkerLost,
-)
+from tilewright.dse.models.evaluator import Attempt, Evaluator, Keep, Note, Outcome, WorkerLost
 from tilewright.dse.run.interrupts import unheard
 from tilewright.dse.study.design_space import Point
 from tilewright.dse.study.study import NO_LIMITS, DesignLimits

@@ -13,11 +13,7 @@ from tilewright.dse.models.evaluator import DETAILED, FIDELITY, Outcome
 from tilewright.dse.models.inputs import architecture, knobs, mapping_choices, workload
 from tilewright.dse.report.details import MAX_LANES
 from tilewright.dse.report.execution_details import by_component, execution_sections
-from tilewright.dse.store.known_executions import (
-    ExecutionQuestion,
-    KnownExecution,
-    known_execution,
-)
+from tilewright.dse.store.known_executions import ExecutionQuestion, KnownExecution, known_execution
 from tilewright.dse.study.design_space import Point
 from tilewright.dse.study.study import StudyInput
 from tilewright.mapper.searches.shared.hit_counts import EXECUTIONS as EXECUTED

@@ -17,12 +17,7 @@ from tilewright.dse.report.conclusion import (
     published_figures,
     reference_of,
 )
-from tilewright.dse.report.health import (
-    chance_share,
-    health_cards,
-    importance,
-    smallest_changes,
-)
+from tilewright.dse.report.health import chance_share, health_cards, importance, smallest_changes
 from tilewright.dse.report.page import script_safe, templates
 from tilewright.dse.report.reasons import group_reasons, limit_text, reason_of
 from tilewright.dse.report.report_data import metric_names, report_data

@@ -211,11 +211,7 @@ def _without_torn_line(path: Path) -> None:
 
 def _distribution(dimension: Dimension) -> Any:
     """Return the distribution of a knob with its true values, for a dashboard's axes."""
-    from optuna.distributions import (
-        CategoricalDistribution,
-        FloatDistribution,
-        IntDistribution,
-    )
+    from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
     values = list(dimension.values)
     if not dimension.ordered:

@@ -32,13 +32,7 @@ from tilewright.dse.study.baseline_reader import BaselineReader
 from tilewright.dse.study.changed_keys import replaced
 from tilewright.dse.study.design_space import Space, Value
 from tilewright.dse.study.knob_reader import MAPPER_METRICS, KnobReader
-from tilewright.dse.study.study import (
-    Baseline,
-    DesignLimits,
-    Published,
-    StudyInput,
-    StudySpec,
-)
+from tilewright.dse.study.study import Baseline, DesignLimits, Published, StudyInput, StudySpec
 from tilewright.dse.study.study_file import (
     NAME_OF_A_STUDY,
     ArchFile,

@@ -20,11 +20,7 @@ from tilewright.mapper.searches.exact.kernels import ENERGY, FRONT, LATENCY, Flo
 from tilewright.mapper.searches.exact.remaining.remaining_cost import RemainingCost, StepBounds
 from tilewright.mapper.searches.objective.targets import SweepTarget, TracedMapping
 from tilewright.mapper.searches.program.compiled_mapspace import CompiledMapspace
-from tilewright.mapper.searches.program.program_steps import (
-    ChargeStep,
-    ProgramStep,
-    ReserveStep,
-)
+from tilewright.mapper.searches.program.program_steps import ChargeStep, ProgramStep, ReserveStep
 from tilewright.mapper.searches.program.program_tree import ProgramNode
 
 _SAME_ROWS = np.zeros((0, 2), np.int64)  # the origin of labels whose rows stay

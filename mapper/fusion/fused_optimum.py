@@ -12,11 +12,7 @@ from typing import Any
 from tilewright.arch.quantities import with_unit
 from tilewright.mapper.fusion.fused_answer import mapping_of_joined
 from tilewright.mapper.fusion.fused_plan import FusedPlan
-from tilewright.mapper.fusion.fused_problem import (
-    OBJECTIVE_VALUES,
-    FusedProblem,
-    ValueFunction,
-)
+from tilewright.mapper.fusion.fused_problem import OBJECTIVE_VALUES, FusedProblem, ValueFunction
 from tilewright.mapper.fusion.groups.fusion_groups import JoinedMapping
 from tilewright.mapper.fusion.join.join_deepening import JoinResult, JoinSearch
 from tilewright.mapper.fusion.join.join_strategy import first_share

@@ -13,10 +13,7 @@ from tilewright.arch.errors import TilewrightError
 from tilewright.arch.spec.architecture import Arch
 from tilewright.mapper.fronts.front import Front
 from tilewright.mapper.fusion.fused_answer import fused_restrictions, tensors_on_chip
-from tilewright.mapper.fusion.fused_optimum import (
-    FusedOptimizer,
-    garbage_collection_paused,
-)
+from tilewright.mapper.fusion.fused_optimum import FusedOptimizer, garbage_collection_paused
 from tilewright.mapper.fusion.fused_plan import FusedPlan, plan_fused_search
 from tilewright.mapper.fusion.fused_problem import OBJECTIVE_VALUES, FusedProblem
 from tilewright.mapper.fusion.groups.fusion_groups import JoinedMapping

@@ -35,13 +35,8 @@ from tilewright.mapper.searches.request import (
     listing_options,
     request_of,
 )
-from tilewright.mapper.searches.result import (
-    Progress,
-    SearchResult,
-)
-from tilewright.mapper.searches.scope import (
-    restrictions_of_both,
-)
+from tilewright.mapper.searches.result import Progress, SearchResult
+from tilewright.mapper.searches.scope import restrictions_of_both
 from tilewright.mapper.searches.solver import EinsumSolver, Spare
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import (

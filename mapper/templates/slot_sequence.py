@@ -26,13 +26,7 @@ from tilewright.mapper.templates.lane_variants import (
 )
 from tilewright.mapper.templates.placement import AdjacentHolders, Holder, Template
 from tilewright.mapper.templates.problem import Problem
-from tilewright.mapper.templates.slots import (
-    Fill,
-    Reservation,
-    Slot,
-    TemporalLoops,
-    TollCrossing,
-)
+from tilewright.mapper.templates.slots import Fill, Reservation, Slot, TemporalLoops, TollCrossing
 from tilewright.mapper.templates.spatial_choices import SpatialLoops
 from tilewright.mapper.templates.spatial_loop_order import ordered_dimensions
 from tilewright.mapper.workload.einsum import TensorAccess

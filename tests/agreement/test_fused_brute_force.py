@@ -8,11 +8,7 @@ from functools import partial
 import pytest
 from backed_cases import random_backed_case
 from compared import OBJECTIVES, compare
-from copied_cases import (
-    random_copied_case,
-    random_deep_copied_case,
-    random_spread_copied_case,
-)
+from copied_cases import random_copied_case, random_deep_copied_case, random_spread_copied_case
 from deep_cases import random_dealt_case, random_exchanged_case
 from explore import at_night, enough
 from fused_cases import (

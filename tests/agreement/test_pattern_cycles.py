@@ -22,12 +22,7 @@ from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.lowering.plan import plan_of, program_of
 from tilewright.simulator.profiles.profile import load_profile
 from tilewright.simulator.program.program import Program
-from tilewright.simulator.quotient.affine_times import (
-    START,
-    WORDS,
-    AffineTimes,
-    guess_times,
-)
+from tilewright.simulator.quotient.affine_times import START, WORDS, AffineTimes, guess_times
 from tilewright.simulator.quotient.pattern_cycles import cycles_by_cut, pattern_cycles
 from tilewright.simulator.quotient.pattern_proof import prove
 from tilewright.simulator.quotient.shrink import GridCut, canonical_lines, cut_grid

@@ -5,12 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 
-from fused_cases import (
-    random_case,
-    random_halo_case,
-    random_spread_case,
-    two_text,
-)
+from fused_cases import random_case, random_halo_case, random_spread_case, two_text
 
 from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.load import load_arch

@@ -14,11 +14,7 @@ import numpy as np
 from machine_programs import Case
 
 from tilewright.simulator.isa.dsd import Buffer
-from tilewright.simulator.program.program import (
-    ElementCode,
-    Program,
-    Task,
-)
+from tilewright.simulator.program.program import ElementCode, Program, Task
 from tilewright.simulator.program.routes import (
     OPPOSITE,
     PORTS,

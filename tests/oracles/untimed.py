@@ -13,27 +13,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tilewright.simulator.instructions.control_flow import (
-    Add,
-    If,
-    Loop,
-    Set,
-)
-from tilewright.simulator.instructions.task_states import (
-    Activate,
-    Block,
-    Unblock,
-)
+from tilewright.simulator.instructions.control_flow import Add, If, Loop, Set
+from tilewright.simulator.instructions.task_states import Activate, Block, Unblock
 from tilewright.simulator.isa.dsd import Element, Fabin, Fabout, Immediate, Mem1d, Operand, Ref
 from tilewright.simulator.isa.index_expression import Index
-from tilewright.simulator.program.instruction import (
-    DsdOperation,
-    Instruction,
-)
-from tilewright.simulator.program.program import (
-    ElementCode,
-    Program,
-)
+from tilewright.simulator.program.instruction import DsdOperation, Instruction
+from tilewright.simulator.program.program import ElementCode, Program
 from tilewright.simulator.program.routes import OPPOSITE, PORTS, STEP
 
 TYPES = {"f32": np.float32, "f16": np.float16, "i32": np.int32, "i16": np.int16}

@@ -44,11 +44,7 @@ from tilewright.mapper.searches.mapping_scorer import figures_agree
 from tilewright.mapper.searches.objective.measures import COST_METRICS, FrontMetrics
 from tilewright.mapper.searches.request import Request, SearchSettings
 from tilewright.mapper.searches.restrictions import Restrictions
-from tilewright.mapper.searches.result import (
-    SearchCertificate,
-    SearchResult,
-    SearchStatistics,
-)
+from tilewright.mapper.searches.result import SearchCertificate, SearchResult, SearchStatistics
 from tilewright.mapper.searches.scope import einsum_restrictions, unfused_restrictions
 from tilewright.mapper.searches.search_errors import InternalError
 from tilewright.mapper.searches.unfused import shared_tensors, unfused_mapping

@@ -11,16 +11,8 @@ from math import inf
 from typing import NamedTuple
 
 from tilewright.mapper.fusion.boundary.exchanged_tensors import TensorPlace
-from tilewright.mapper.fusion.bounds.choice_search import (
-    METRICS,
-    ChoiceBound,
-)
-from tilewright.mapper.fusion.bounds.cost_limit import (
-    NEVER,
-    CostLimit,
-    EnergyLatency,
-    with_metric,
-)
+from tilewright.mapper.fusion.bounds.choice_search import METRICS, ChoiceBound
+from tilewright.mapper.fusion.bounds.cost_limit import NEVER, CostLimit, EnergyLatency, with_metric
 from tilewright.mapper.fusion.bounds.nothing_passes import einsums_passed_by_nothing
 from tilewright.mapper.fusion.bounds.on_chip_relaxation import OnChipRelaxation
 from tilewright.mapper.fusion.copies.copy_table import CopyTable

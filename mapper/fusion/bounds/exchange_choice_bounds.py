@@ -17,11 +17,7 @@ from tilewright.mapper.fusion.bounds.choice_search import (
     ChoiceBound,
     ChoiceSearch,
 )
-from tilewright.mapper.fusion.bounds.cost_limit import (
-    NEVER,
-    EnergyLatency,
-    with_metric,
-)
+from tilewright.mapper.fusion.bounds.cost_limit import NEVER, EnergyLatency, with_metric
 from tilewright.mapper.fusion.copies.copy_table import CopyTable
 from tilewright.mapper.fusion.fused_problem import FusedProblem
 from tilewright.mapper.fusion.pmappings.on_chip_choice import OnChipChoice

@@ -13,12 +13,7 @@ from tilewright.mapper.fusion.boundary.exchange_memories import OutermostCapacit
 from tilewright.mapper.fusion.boundary.exchanged_tensors import ExchangedTensors, TensorPlace
 from tilewright.mapper.fusion.boundary.tile_size import Extent, extent_of
 from tilewright.mapper.fusion.copies.copy_table import CopyTable
-from tilewright.mapper.fusion.join.join_step import (
-    CarriedTensor,
-    JoinStep,
-    ReadTensor,
-    Tables,
-)
+from tilewright.mapper.fusion.join.join_step import CarriedTensor, JoinStep, ReadTensor, Tables
 from tilewright.mapper.fusion.pmappings.pmapping_table import PmappingGroup, PmappingTable
 
 

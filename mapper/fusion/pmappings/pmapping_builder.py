@@ -15,9 +15,7 @@ from tilewright.mapper.fusion.choice_programs import ChoiceRules, choice_program
 from tilewright.mapper.fusion.fused_einsum import FusedEinsum
 from tilewright.mapper.fusion.fused_problem import FusedProblem
 from tilewright.mapper.fusion.pmappings.backpointers import backpointers_of
-from tilewright.mapper.fusion.pmappings.fused_templates import (
-    private_tensors,
-)
+from tilewright.mapper.fusion.pmappings.fused_templates import private_tensors
 from tilewright.mapper.fusion.pmappings.inner_search import (
     NO_LATENCY_TERMS,
     InnerSearch,
@@ -46,10 +44,7 @@ from tilewright.mapper.searches.exact.kernels import ENERGY, LATENCY, Floats
 from tilewright.mapper.searches.exact.label_fields import LabelFields
 from tilewright.mapper.searches.exact.label_metrics import LabelMetrics
 from tilewright.mapper.searches.exact.label_tables import LabelEngine
-from tilewright.mapper.searches.exact.metric_terms import (
-    leaks_of,
-    seconds_of_first_moves,
-)
+from tilewright.mapper.searches.exact.metric_terms import leaks_of, seconds_of_first_moves
 from tilewright.mapper.searches.result import SearchStatistics
 
 LEAKS_MUCH = 0.1  # of the least energy: leakage that makes the number of lanes decide

@@ -10,13 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tilewright.arch.components.components import (
-    Component,
-    Compute,
-    LatencyRule,
-    Memory,
-    Network,
-)
+from tilewright.arch.components.components import Component, Compute, LatencyRule, Memory, Network
 from tilewright.arch.flattening.latency import LinearLatency
 from tilewright.mapper.searches.exact.kernels import Floats
 from tilewright.mapper.searches.program.rates import RateTable

@@ -35,10 +35,7 @@ from tilewright.mapper.searches.exact.label_fields import (
     LabelFields,
     field_factors,
 )
-from tilewright.mapper.searches.exact.remaining.carried_energy import (
-    CarriedEnergy,
-    FactorRange,
-)
+from tilewright.mapper.searches.exact.remaining.carried_energy import CarriedEnergy, FactorRange
 from tilewright.mapper.searches.exact.remaining.remaining_cost import (
     RemainingCost,
     StepBounds,

@@ -16,12 +16,7 @@ from math import inf
 from typing import Generic, TypeVar
 
 from tilewright.arch.lean.background import UNDISTURBED, start_undisturbed
-from tilewright.mapper.searches.budget import (
-    STOP_REQUESTED,
-    Budget,
-    EndReason,
-    resident_bytes,
-)
+from tilewright.mapper.searches.budget import STOP_REQUESTED, Budget, EndReason, resident_bytes
 
 T = TypeVar("T")
 R = TypeVar("R")

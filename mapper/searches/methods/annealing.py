@@ -17,12 +17,7 @@ from tilewright.mapper.searches.methods.bound_for_heuristics import (
     smallest_mapping,
 )
 from tilewright.mapper.searches.methods.exhaustive import evaluated, is_better
-from tilewright.mapper.searches.result import (
-    EinsumMapping,
-    ImprovingSearch,
-    MapspaceResult,
-    Report,
-)
+from tilewright.mapper.searches.result import EinsumMapping, ImprovingSearch, MapspaceResult, Report
 from tilewright.mapper.workload.errors import InfeasibleMapping
 
 HOT, COLD = 0.5, 1e-3  # accept a loss of this relative size in one of e steps, at first and at last

@@ -12,11 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from tilewright.arch.components.components import Comparison
-from tilewright.mapper.searches.program.charge_sites import (
-    ChoiceAmount,
-    ChoiceFactors,
-    CostTerm,
-)
+from tilewright.mapper.searches.program.charge_sites import ChoiceAmount, ChoiceFactors, CostTerm
 from tilewright.mapper.templates.placement import Template
 from tilewright.mapper.templates.slots import Reservation, Slot, TemporalLoops
 from tilewright.mapper.templates.spatial_choices import SpatialLoops

@@ -21,12 +21,7 @@ from tilewright.mapper.searches.uneven.search_parts import SearchPart, least_ste
 from tilewright.mapper.templates.placement import Template
 from tilewright.mapper.templates.problem import Problem
 from tilewright.mapper.templates.required_tile_shape import required_tile_shape
-from tilewright.mapper.templates.slots import (
-    Reservation,
-    Slot,
-    TemporalLoops,
-    reservations_in,
-)
+from tilewright.mapper.templates.slots import Reservation, Slot, TemporalLoops, reservations_in
 from tilewright.mapper.templates.spatial_choices import SpatialLoops
 
 

@@ -24,10 +24,7 @@ from tilewright.mapper.workload.einsum import TensorAccess
 from tilewright.mapper.workload.errors import InfeasibleMapping, OverfilledMemory
 from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.lowering.addresses import free_words
-from tilewright.simulator.lowering.cycle_bound import (
-    AXES,
-    way_in,
-)
+from tilewright.simulator.lowering.cycle_bound import AXES, way_in
 from tilewright.simulator.lowering.elementary import COMPUTE
 from tilewright.simulator.lowering.task_cycles import BodyCycles
 from tilewright.simulator.profiles.profile import Profile

@@ -28,11 +28,7 @@ from tilewright.mapper.workload.errors import (
     Refusal,
     RefusalKind,
 )
-from tilewright.simulator.execution.action_counts import (
-    predicted_energy,
-    run_energies,
-    total_hops,
-)
+from tilewright.simulator.execution.action_counts import predicted_energy, run_energies, total_hops
 from tilewright.simulator.execution.einsum_execution import (
     LARGE_GRID,
     EinsumExecution,

@@ -8,12 +8,7 @@ import pytest
 
 from tilewright.dse import open_run
 from tilewright.dse.command.shipped import find_study
-from tilewright.dse.query.comparison import (
-    Change,
-    DesignDifference,
-    compare_runs,
-    diff_trials,
-)
+from tilewright.dse.query.comparison import Change, DesignDifference, compare_runs, diff_trials
 from tilewright.dse.run.runner import RunSettings, start_study
 from tilewright.dse.store.safe_files import RunError
 from tilewright.dse.study.study_loading import load_study

@@ -10,11 +10,7 @@ from design_files import WORKLOAD
 from explore import at_night
 
 from tilewright.dse.command.shipped import studies_folder
-from tilewright.dse.models.evaluator import (
-    asking_for_bounds,
-    asking_for_details,
-    attempt,
-)
+from tilewright.dse.models.evaluator import asking_for_bounds, asking_for_details, attempt
 from tilewright.dse.models.evaluators import make_evaluator
 from tilewright.dse.models.simulated import SimulatedEvaluator
 from tilewright.dse.query.estimate import estimate

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tilewright.mapper.fusion.pmappings.region import (
-    FusedLoop,
-    FusedLoops,
-    loop_orders,
-)
+from tilewright.mapper.fusion.pmappings.region import FusedLoop, FusedLoops, loop_orders
 from tilewright.mapper.fusion.pmappings.tile_reservations import LoopOrder
 
 

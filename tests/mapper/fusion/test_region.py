@@ -7,9 +7,7 @@ from fused_cases import two_memories, workload_of
 from tilewright.arch.flattening.flattening import flatten
 from tilewright.mapper.fusion.boundary.exchanged_tensors import TensorPlace
 from tilewright.mapper.fusion.pmappings.fused_templates import fused_templates
-from tilewright.mapper.fusion.pmappings.region import (
-    needless_first_variables,
-)
+from tilewright.mapper.fusion.pmappings.region import needless_first_variables
 from tilewright.mapper.fusion.pmappings.shared.shared_spatial import gap_below_lanes
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.templates.placement import Holder

@@ -4,12 +4,7 @@ import numpy as np
 import pytest
 from cascades import cascade_arch, cascade_workload
 
-from tilewright.mapper.grid.distribution import (
-    check_padding,
-    lies_elsewhere,
-    needed,
-    produced,
-)
+from tilewright.mapper.grid.distribution import check_padding, lies_elsewhere, needed, produced
 from tilewright.mapper.grid.reading.mapping_reading import space_time
 from tilewright.mapper.grid.space_time import SpaceTime
 from tilewright.mapper.mapping.mapping import ComputeNode, Mapping, Node, Spatial, Storage, Temporal

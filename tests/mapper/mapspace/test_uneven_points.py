@@ -9,12 +9,7 @@ import pytest
 from buffer_spaces import space, workload
 
 from tilewright.arch.errors import TilewrightError
-from tilewright.mapper.mapspace.uneven_points import (
-    check_uneven,
-    is_chain,
-    lane_tiles,
-    loop_tiles,
-)
+from tilewright.mapper.mapspace.uneven_points import check_uneven, is_chain, lane_tiles, loop_tiles
 from tilewright.mapper.workload.errors import UnsupportedFeature
 from tilewright.mapper.workload.workload_loading import load_workload
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import random
 
 from tilewright.mapper.mapspace.factors import divisors
-from tilewright.mapper.searches.uneven.costs.tile_candidates import (
-    TailSlot,
-)
+from tilewright.mapper.searches.uneven.costs.tile_candidates import TailSlot
 from tilewright.mapper.searches.uneven.costs.tile_chains import CountKind, TileChains
 
 LANE = ("PE", "x")

@@ -11,10 +11,7 @@ from grid_mappings import HARDWARE, einsum_workload
 from tilewright.arch.errors import TilewrightError
 from tilewright.arch.files.source import load_document
 from tilewright.arch.spec.load import load_arch
-from tilewright.dse.command.machine.grid_front_answer import (
-    GridFrontAnswer,
-    find_front_on_machine,
-)
+from tilewright.dse.command.machine.grid_front_answer import GridFrontAnswer, find_front_on_machine
 from tilewright.mapper.mapping.mapping_file import load_mapping
 from tilewright.mapper.workload.workload import Workload
 

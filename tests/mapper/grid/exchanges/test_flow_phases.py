@@ -4,11 +4,7 @@ from itertools import combinations
 
 from reshards import along_a_line, drawn_reshard
 
-from tilewright.mapper.grid.exchanges.flow_phases import (
-    PhaseLimits,
-    flow_phases,
-    flow_turns,
-)
+from tilewright.mapper.grid.exchanges.flow_phases import PhaseLimits, flow_phases, flow_turns
 from tilewright.mapper.grid.exchanges.reshard import Flow, Piece, reshard
 
 LIMITS = PhaseLimits(colors=4, inputs=3, outputs=2, extended=16, strides=8)

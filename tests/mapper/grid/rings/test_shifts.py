@@ -6,12 +6,7 @@ from grid_mappings import einsum_workload, grid_arch
 
 from tilewright.mapper.grid.reading.mapping_reading import space_time
 from tilewright.mapper.grid.rings.ring_links import ring_links
-from tilewright.mapper.grid.rings.shifts import (
-    first_turns,
-    held_starts,
-    shift_hops,
-    turned_values,
-)
+from tilewright.mapper.grid.rings.shifts import first_turns, held_starts, shift_hops, turned_values
 from tilewright.mapper.grid.space_time import SpaceTime
 from tilewright.mapper.mapping.mapping import ComputeNode, Mapping, Node, Spatial, Storage, Temporal
 from tilewright.mapper.workload.errors import InfeasibleMapping

@@ -19,11 +19,7 @@ import pytest
 from tilewright.arch.errors import lacks_memory
 from tilewright.mapper.searches.budget import STOP_REQUESTED, Budget, EndReason, resident_bytes
 from tilewright.mapper.searches.limits import watch
-from tilewright.mapper.searches.limits.watch import (
-    Interruption,
-    interrupted_when,
-    limits_reached,
-)
+from tilewright.mapper.searches.limits.watch import Interruption, interrupted_when, limits_reached
 
 
 @contextmanager
