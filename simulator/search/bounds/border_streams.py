@@ -21,7 +21,7 @@ from tilewright.simulator.search.bounds.family_energy import BorderWords
 from tilewright.simulator.search.bounds.family_tiles import FamilyTiles, share_of
 
 
-class Lines(NamedTuple):
+class InputLines(NamedTuple):
     """The border streams of an input, as they follow from the division of the work.
 
     `parts`: into how many the input is divided; `serves_columns`, `serves_all`: 1 if a stream
@@ -49,7 +49,7 @@ class BorderStream:
     """
 
     access: TensorAccess
-    lines: Lines
+    lines: InputLines
     tile_words: Numbers
     words: Numbers
     crossing: BorderWords
@@ -119,7 +119,7 @@ class BorderStreams:
     ) -> BorderStream:
         """Return the streams of an input whose tiles have so many `values`, in so many `words`."""
         ring = dict(tiles.family.shifts).get(access.tensor)
-        lines = Lines(*tiles.of_division(partial(self._lines, access, ring)))
+        lines = InputLines(*tiles.of_division(partial(self._lines, access, ring)))
         visits = tiles.turns(access) if ring is None else 1
         columns, rows = tiles.elements
         read, written = (n * values * visits for n in (lines.parts, columns * rows))
@@ -127,7 +127,9 @@ class BorderStreams:
         crossing = BorderWords(read, written, entered * lines.links)
         return BorderStream(access, lines, words, entered, crossing)
 
-    def _lines(self, access: TensorAccess, ring: Axis | None, shares: tuple[Share, ...]) -> Lines:
+    def _lines(
+        self, access: TensorAccess, ring: Axis | None, shares: tuple[Share, ...]
+    ) -> InputLines:
         """Return the lines of an input, whose tiles may go round rings along an axis."""
         columns, rows = (share_of(shares, axis) for axis in AXES)
         used = [s for s in shares if s.variable in access.rank_variables or s.axis == ring]
@@ -138,4 +140,6 @@ class BorderStreams:
         way, to_group = (float(way_in(crossed, self.profile)) for crossed in (links, to_first))
         serves_columns, serves_all = int(lines == "columns"), int(lines == "whole")
         each = along_x * along_y
-        return Lines(each, serves_columns, serves_all, number, parts, links_of_word, way, to_group)
+        return InputLines(
+            each, serves_columns, serves_all, number, parts, links_of_word, way, to_group
+        )

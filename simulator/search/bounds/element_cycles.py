@@ -67,7 +67,7 @@ class _Transfers(NamedTuple):
     words: Numbers
 
 
-class _Operation(NamedTuple):
+class _VectorOperation(NamedTuple):
     """The vector operation of one family, and where it stands.
 
     `outer`: rank variables of the loops around it, outermost first; `length`: its points.
@@ -159,15 +159,15 @@ class ElementCycles:
         total, on_tile = np.array([self._work_of(family, sizes) for family, sizes in each]).T
         return _Work(total, on_tile)
 
-    def _operation(self, tiles: FamilyTiles) -> _Operation:
+    def _operation(self, tiles: FamilyTiles) -> _VectorOperation:
         family, tile = tiles.family, tiles.tile
         outer = self.space.outer_loops(family, tile)
         if family.scalar is None:  # the operation runs over the loops of the output
             output_variables = self.space.einsum.outputs[0].rank_variables
             outer = [name for name in outer if name not in output_variables]
-        return _Operation(outer, prod(tile.values()) // prod(tile[name] for name in outer))
+        return _VectorOperation(outer, prod(tile.values()) // prod(tile[name] for name in outer))
 
-    def _all_tiles(self, tiles: FamilyTiles, operation: _Operation) -> float:
+    def _all_tiles(self, tiles: FamilyTiles, operation: _VectorOperation) -> float:
         """Return the cycles of operations on all points, and of the loops around."""
         profile, output_variables = self.profile, self.space.einsum.outputs[0].rank_variables
         family, local, tile = tiles.family, tiles.local, tiles.tile
@@ -189,7 +189,7 @@ class ElementCycles:
         by_map = self._walk(turns, loops) + self._control(tiles, loops[:-1])
         return float(moved + min(by_loops, by_map))
 
-    def _on_tile(self, tiles: FamilyTiles, operation: _Operation) -> float:
+    def _on_tile(self, tiles: FamilyTiles, operation: _VectorOperation) -> float:
         """Return the cycles in which operations move the values of one tile.
 
         Loads of descriptors and loops are left out.
@@ -197,7 +197,7 @@ class ElementCycles:
         number = prod(tiles.tile.values()) // operation.length
         return number * min(self._moving(tiles, operation, is_first=f) for f in (True, False))
 
-    def _moving(self, tiles: FamilyTiles, operation: _Operation, *, is_first: bool) -> float:
+    def _moving(self, tiles: FamilyTiles, operation: _VectorOperation, *, is_first: bool) -> float:
         """Return the cycles in which one operation moves its values, without the load before it.
 
         is_first: whether the output has no values yet, so that the operation only writes it. Values
@@ -210,7 +210,7 @@ class ElementCycles:
         return groups * (rate.met if always_meets else rate.cycles)
 
     def _always_meets(
-        self, tiles: FamilyTiles, operation: _Operation, rate: _OperationRate
+        self, tiles: FamilyTiles, operation: _VectorOperation, rate: _OperationRate
     ) -> bool:
         sources = self._vectors(tiles.family.scalar, rate)
         if rate.met == rate.cycles or len(sources) != 2:

@@ -52,7 +52,7 @@ def structure(family: GridFamily) -> tuple[object, ...]:
     )  # fmt: skip
 
 
-class _Share(NamedTuple):
+class _ElementSizes(NamedTuple):
     """What one element has: values by rank variable in its share, and in a tile of it.
 
     `elements`: columns and rows in use; `groups`: columns and rows of the elements that add up.
@@ -98,7 +98,7 @@ class FamilyTiles:
         local, shares = local_sizes(space.einsum, family.shares), family.shares
         tile = {**local, **{loop.variable: loop.size for loop in family.loops}}
         elements = share_of(shares, "X"), share_of(shares, "Y")
-        return _sizes(space, family, _Share(local, tile, elements, space.groups(shares)))
+        return _sizes(space, family, _ElementSizes(local, tile, elements, space.groups(shares)))
 
     @staticmethod
     def together(space: GridMapspace, alike: Alike) -> FamilyTiles:
@@ -113,7 +113,7 @@ class FamilyTiles:
             loop.variable: np.array([family.loops[place].size for family in families])
             for place, loop in enumerate(families[0].loops)
         }
-        share = _Share(sizes, {**sizes, **tile}, (columns, rows), (across, down))
+        share = _ElementSizes(sizes, {**sizes, **tile}, (columns, rows), (across, down))
         return _sizes(space, families[0], share, alike)
 
     def turns(self, access: TensorAccess) -> Numbers:
@@ -132,7 +132,7 @@ class FamilyTiles:
 
 
 def _sizes(
-    space: GridMapspace, family: GridFamily, share: _Share, alike: Alike | None = None
+    space: GridMapspace, family: GridFamily, share: _ElementSizes, alike: Alike | None = None
 ) -> FamilyTiles:
     local, tile, elements, groups = share
     einsum, passing = space.computed, space.passing_tensors(family)
@@ -159,7 +159,7 @@ def _sizes(
     )
 
 
-def _turns(loop: TimeTile | None, share: _Share) -> Numbers:
+def _turns(loop: TimeTile | None, share: _ElementSizes) -> Numbers:
     if loop is None:
         return 1
     return share.local[loop.variable] // share.tile[loop.variable]
