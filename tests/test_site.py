@@ -102,7 +102,6 @@ BUILDERS = [name for name in ("mkdocs", "zensical") if importlib.util.find_spec(
 """Both read mkdocs.yml."""
 
 
-@pytest.mark.nightly
 @pytest.mark.skipif(not BUILDERS, reason="needs the extra docs")
 def test_the_site_is_built_with_its_api_reference(tmp_path: Path) -> None:
     config = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
