@@ -79,7 +79,6 @@ PARTS: list[Part] = [
             "simulator",
             "test_example_pages.py",
             "test_explore.py",
-            "test_site.py",
             "test_tutorials.py",
         ),
         8,
