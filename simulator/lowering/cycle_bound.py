@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import ceil
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -248,7 +248,7 @@ def _line_end(plan: Plan, profile: Profile, axis: Axis, last: BodyCycles) -> flo
         words += tiles * read.visits(read.output) * read.words(read.output)
         behind = 0.0
         links = min(links, 1)
-    return words_end(words, links, profile) + behind
+    return float(words_end(words, links, profile) + behind)
 
 
 def _first_column_end(plan: Plan, profile: Profile, alone: BodyCycles) -> float:
@@ -269,7 +269,7 @@ def _first_column_end(plan: Plan, profile: Profile, alone: BodyCycles) -> float:
     if tiles:  # as in `_line_end`
         words += tiles * read.visits(read.output) * read.words(read.output)
         behind, links = 0.0, 1
-    return words_end(words, links, profile) + behind
+    return float(words_end(words, links, profile) + behind)
 
 
 def sums_cross(groups: Sequence[int], axis: Axis, order: Order) -> bool:
@@ -282,14 +282,14 @@ def sums_cross(groups: Sequence[int], axis: Axis, order: Order) -> bool:
     return groups[AXES.index(axis)] > 1
 
 
-def words_end(words: int, links: int, profile: Profile) -> float:
+def words_end(words: Any, links: Any, profile: Profile) -> Any:
     """Return the earliest cycle in which the last of so many words is at the end of a line.
 
     words: number that cross the line's last link; links: that the first of them passes at least.
+    Numbers give a float, arrays an array.
     """
-    if not links or not words:
-        return 0.0
-    return float(words + way_in(links, profile))
+    crosses = (links > 0) & (words > 0)
+    return crosses * 1.0 * (words + way_in(links, profile))
 
 
 def passing_cycles(words: int, profile: Profile) -> int:

@@ -177,7 +177,7 @@ class DivisionBound:
         if axis == "Y":
             words += self._gathered(tiles)
         links = min(tiles.elements[AXES.index(axis)] - 1, 1)
-        return words_end(words, links, self._profile)
+        return float(words_end(words, links, self._profile))
 
     def _first_column_end(self, ways: list[list[_Way]], tiles: FamilyTiles) -> float:
         """Return the least cycle at which all words have come down the first column.
@@ -187,7 +187,7 @@ class DivisionBound:
         words = sum(min(int(w.words) if w.lines != "rows" else 0 for w in each) for each in ways)
         if tiles.groups[0] == 1:
             words += self._gathered(tiles)
-        return words_end(words, min(tiles.elements[1] - 1, 1), self._profile)
+        return float(words_end(words, min(tiles.elements[1] - 1, 1), self._profile))
 
     def _gathered(self, tiles: FamilyTiles) -> int:
         """Return the words of results that the last element of a column with results passes on."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.mapper.grid.grid_mapspace import GridFamily, GridMapspace, TimeTile
+from tilewright.mapper.grid.grid_mapspace import GridFamily, GridMapspace, TimeTile, tile_sizes
 from tilewright.mapper.grid.grid_shares import Share, local_sizes
 from tilewright.mapper.workload.einsum import TensorAccess
 from tilewright.simulator.search.bounds.elementwise import Numbers, chosen
@@ -96,7 +96,7 @@ class FamilyTiles:
     def of(space: GridMapspace, family: GridFamily) -> FamilyTiles:
         """Return the sizes that a family of a mapspace gives to one element."""
         local, shares = local_sizes(space.einsum, family.shares), family.shares
-        tile = {**local, **{loop.variable: loop.size for loop in family.loops}}
+        tile = {**local, **tile_sizes(family)}
         elements = share_of(shares, "X"), share_of(shares, "Y")
         return _sizes(space, family, _ElementSizes(local, tile, elements, space.groups(shares)))
 

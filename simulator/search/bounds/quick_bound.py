@@ -24,7 +24,7 @@ from tilewright.mapper.workload.einsum import TensorAccess
 from tilewright.mapper.workload.errors import InfeasibleMapping, OverfilledMemory
 from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.lowering.addresses import free_words
-from tilewright.simulator.lowering.cycle_bound import AXES, way_in
+from tilewright.simulator.lowering.cycle_bound import AXES, words_end
 from tilewright.simulator.lowering.elementary import COMPUTE
 from tilewright.simulator.lowering.task_cycles import BodyCycles
 from tilewright.simulator.profiles.profile import Profile
@@ -176,7 +176,10 @@ class QuickBound:
     def _bounds_of(self, alike: Alike, *, has_energy: bool) -> list[FamilyBound]:
         tiles = FamilyTiles.together(self.space, alike)
         streams, sums = self._streams.of(tiles), self._sums.together(tiles, alike)
-        words, refused = self._words(tiles), self._are_refused(tiles, streams)
+        words = self._words(tiles)
+        refused = words > self.free_words
+        for stream in streams:
+            refused = refused | stream.enters_too_much | stream.is_filtered_too_long
         try:
             cycles = self._cycles(tiles, streams, sums, self._element.alone(tiles))
         except InfeasibleMapping:  # there is no instruction, for any of them
@@ -196,13 +199,6 @@ class QuickBound:
     ) -> Numbers:
         entered = {stream.access.tensor: stream.crossing for stream in streams}
         return self._energy.of(tiles, reduction, entered) * self.space.einsum.n_instances
-
-    def _are_refused(self, tiles: FamilyTiles, streams: Sequence[BorderStream]) -> Numbers:
-        """Return which of many families do not fit an element, or have too many words to enter."""
-        refused = self._words(tiles) > self.free_words
-        for stream in streams:
-            refused = refused | stream.enters_too_much | stream.is_filtered_too_long
-        return refused
 
     def _cycles(
         self,
@@ -283,12 +279,7 @@ class QuickBound:
         links = tiles.elements[AXES.index(axis)] - 1
         words = sum(chosen(s.crosses(axis), s.full_length, 0) for s in streams)
         words = words + results * tiles.output_words * tiles.turns(self.space.einsum.outputs[0])
-        return self._words_end(words, chosen(results > 0, least(links, 1), links))
-
-    def _words_end(self, words: Numbers, links: Numbers) -> Numbers:
-        """Return the earliest cycle in which the last of so many words is at the end of a line."""
-        is_used = (links > 0) & (words > 0)
-        return chosen(is_used, words + way_in(links, self.profile), 0.0)
+        return words_end(words, chosen(results > 0, least(links, 1), links), self.profile)
 
     def _first_column_end(
         self,
@@ -313,8 +304,8 @@ class QuickBound:
             )
         )
         passed = words + results * tiles.output_words * tiles.turns(self.space.einsum.outputs[0])
-        last = self._words_end(words, links) + chosen(links > 0, behind, 0.0)
-        with_results = self._words_end(passed, least(links, 1))
+        last = words_end(words, links, self.profile) + chosen(links > 0, behind, 0.0)
+        with_results = words_end(passed, least(links, 1), self.profile)
         end = chosen((tiles.groups[0] == 1) & (results > 0), with_results, last)
         return chosen(sum(s.lines.serves_all for s in streams) > 0, end, 0.0)
 
