@@ -5,7 +5,6 @@ from math import inf
 from statistics import median
 
 import pytest
-from explore import at_night
 from grid_mappings import FORMS, einsum_workload, grid_arch
 
 from tilewright.mapper.grid.grid import grid_of
@@ -17,6 +16,7 @@ from tilewright.simulator.search.bounds.division_bound import DivisionBound
 from tilewright.simulator.search.bounds.quick_bound import QuickBound
 
 NEARLY = 1 + 1e-12
+SIZES = ((4, 3), (3, 5), (6, 6), (1, 7), (8, 2), (2, 4))
 
 
 def divisions(space: GridMapspace) -> list[tuple[object, ...]]:
@@ -45,12 +45,15 @@ def ratios(space: GridMapspace, quick: QuickBound, seed: str) -> list[tuple[floa
     return compared
 
 
-@pytest.mark.parametrize("size", [(4, 3), *at_night((3, 5), (6, 6), (1, 7), (8, 2), (2, 4))])
+@pytest.mark.parametrize(
+    ("step", "size"),
+    [(3, (4, 3)), *(pytest.param(1, size, marks=pytest.mark.nightly) for size in SIZES)],
+)
 @pytest.mark.parametrize("constraints", [NO_CONSTRAINTS, GridConstraints(movement="shift")])
-@pytest.mark.parametrize("step", [3, *at_night(1)])
 def test_no_division_is_bounded_above_its_families(
-    size: tuple[int, int], constraints: GridConstraints, step: int
+    step: int, size: tuple[int, int], constraints: GridConstraints
 ) -> None:
+    """Of every third form by day, of all at night."""
     compared = []
     for form in list(FORMS)[::step]:
         for bits in (16, 32):
@@ -59,5 +62,5 @@ def test_no_division_is_bounded_above_its_families(
             profile = ExecutionSettings().profile(space.grid)
             compared += ratios(space, QuickBound(space, flat, profile), form)
     if constraints == NO_CONSTRAINTS:
-        assert median(cycles for cycles, _ in compared) > (0.5 if step == 1 else 0.45)
+        assert median(cycles for cycles, _ in compared) > 0.5
         assert median(energy for _, energy in compared) > 0.95
