@@ -93,7 +93,9 @@ def _divisions(
 def _open(
     bound: DivisionBound, question: FurtherQuestion, divisions: list[tuple[Share, ...]]
 ) -> Iterator[tuple[Share, ...]]:
-    for shares in divisions:
-        energy = bound.energy(shares) if question.has_energy else 0.0
-        if question.is_open(bound.cycles(shares), energy, 0):
-            yield shares
+    every = iter(divisions)
+    while some := list(islice(every, TOGETHER)):
+        bounds = bound.together(some, has_energy=question.has_energy)
+        for shares, (cycles, energy) in zip(some, bounds, strict=True):
+            if question.is_open(cycles, energy, 0):
+                yield shares

@@ -52,9 +52,10 @@ def ring_places(elements: int) -> Integers:
 def ring_hops(elements: int) -> int:
     """Return how many links are crossed when each element sends one word to the next in the ring.
 
-    All elements of the line together. Example: 5 elements: 2 + 2 + 1 + 2 + 1 = 8.
+    All elements of the line together: the ring crosses each link of the line there and back.
+    Example: 5 elements: 2 + 2 + 1 + 2 + 1 = 8.
     """
-    return sum(abs(link.target - link.source) for link in ring_links(elements))
+    return 2 * (elements - 1)
 
 
 def _order(elements: int) -> list[int]:

@@ -4,30 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import NamedTuple
 
 from tilewright.mapper.grid.grid_mapspace import GridMapspace
-from tilewright.mapper.grid.grid_shares import Share
-from tilewright.mapper.grid.host_streams import line_streams, links_to_last
 from tilewright.mapper.grid.reductions import Axis
 from tilewright.mapper.workload.einsum import TensorAccess
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.check.route_check import MAX_FILTER_COUNT, MAX_STREAM
-from tilewright.simulator.lowering.cycle_bound import AXES, way_in
-from tilewright.simulator.profiles.profile import Profile
-from tilewright.simulator.search.bounds.elementwise import Numbers
+from tilewright.simulator.lowering.cycle_bound import AXES
+from tilewright.simulator.search.bounds.elementwise import Numbers, chosen
 from tilewright.simulator.search.bounds.family_energy import BorderWords
-from tilewright.simulator.search.bounds.family_tiles import FamilyTiles, share_of
+from tilewright.simulator.search.bounds.family_tiles import FamilyTiles
 
 
 class InputLines(NamedTuple):
     """The border streams of an input, as they follow from the division of the work.
 
-    `parts`: into how many the input is divided; `serves_columns`, `serves_all`: 1 if a stream
-    serves a column, or the whole grid, and 0 if not. `number`: of streams; `parts_of_line`:
-    different parts on the line of one. `links`: that a word crosses. `way`, `way_to_group`: cycles
-    of a word from the border to the last element, and to the first one of its group.
+    `parts`: into how many the input is divided; `serves_columns`, `serves_all`: whether a stream
+    serves a column, or the whole grid. `number`: of streams; `parts_of_line`: different parts on
+    the line of one. `links`: that a word crosses; `links_to_last`: from the border to the last
+    element, `links_to_group`: to the first one of its group.
     """
 
     parts: Numbers
@@ -36,8 +32,50 @@ class InputLines(NamedTuple):
     number: Numbers
     parts_of_line: Numbers
     links: Numbers
-    way: Numbers
-    way_to_group: Numbers
+    links_to_last: Numbers
+    links_to_group: Numbers
+
+    @staticmethod
+    def of(tiles: FamilyTiles, access: TensorAccess, ring: Axis | None) -> InputLines:
+        """Return the lines of an input, whose tiles may go round rings along an axis.
+
+        They are those of `line_streams`, of one division or of many.
+        """
+        columns, rows = tiles.elements
+        along_x, along_y = (
+            elements if axis == ring else tiles.parts(access, axis)
+            for axis, elements in zip(AXES, tiles.elements, strict=True)
+        )
+        has_columns = (along_x == columns) & ((along_y != rows) | (columns > rows))
+        has_all = (along_x != columns) & (along_y != rows)
+        parts = along_x * along_y
+
+        def chosen_lines(of_rows: Numbers, of_columns: Numbers, of_all: Numbers) -> Numbers:
+            return chosen(has_all, of_all, chosen(has_columns, of_columns, of_rows))
+
+        def to_end(wide: Numbers, tall: Numbers) -> Numbers:
+            return chosen_lines(wide - 1, tall - 1, wide - 1 + tall - 1)
+
+        to_last = to_end(columns, rows)
+        return InputLines(
+            parts,
+            has_columns,
+            has_all,
+            number=chosen_lines(rows, columns, 1),
+            parts_of_line=chosen_lines(along_x, along_y, parts),
+            links=chosen_lines(columns - 1, rows - 1, columns * rows - 1),
+            links_to_last=to_last,
+            links_to_group=to_last - to_end(*tiles.groups),
+        )
+
+    def crosses(self, axis: Axis) -> Numbers:
+        """Return whether a stream crosses the link to the last element along an axis."""
+        return self.serves_columns == (axis == "Y")
+
+    @property
+    def goes_down(self) -> Numbers:
+        """Whether a stream goes down the first column."""
+        return self.serves_columns | self.serves_all
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +102,6 @@ class BorderStream:
         """Words of one stream, a whole number."""
         return self.words // self.lines.number
 
-    def crosses(self, axis: Axis) -> Numbers:
-        """Return whether it crosses the link to the last element along an axis."""
-        return self.lines.serves_columns == (1 if axis == "Y" else 0)
-
-    @property
-    def goes_down(self) -> Numbers:
-        """Whether it goes down the first column."""
-        return self.lines.serves_columns + self.lines.serves_all > 0
-
     @property
     def enters_too_much(self) -> Numbers:
         """Whether more words enter over a border than a port takes."""
@@ -98,48 +127,25 @@ class BorderStream:
             )
 
 
-@dataclass(frozen=True, slots=True)
-class BorderStreams:
-    """The border streams of all families of a mapspace on one machine."""
+def border_streams(space: GridMapspace, tiles: FamilyTiles) -> Sequence[BorderStream]:
+    """Return the streams of the inputs that come over the border, which may be too long."""
+    inputs = zip(space.einsum.inputs, tiles.inputs, tiles.input_words, strict=True)
+    return [
+        _stream(access, tiles, values, words)
+        for access, values, words in inputs
+        if access.tensor not in tiles.family.resident
+    ]
 
-    space: GridMapspace
-    profile: Profile
 
-    def of(self, tiles: FamilyTiles) -> Sequence[BorderStream]:
-        """Return the streams of the inputs that come over the border, which may be too long."""
-        inputs = zip(self.space.einsum.inputs, tiles.inputs, tiles.input_words, strict=True)
-        return [
-            self._stream(access, tiles, values, words)
-            for access, values, words in inputs
-            if access.tensor not in tiles.family.resident
-        ]
-
-    def _stream(
-        self, access: TensorAccess, tiles: FamilyTiles, values: Numbers, words: Numbers
-    ) -> BorderStream:
-        """Return the streams of an input whose tiles have so many `values`, in so many `words`."""
-        ring = dict(tiles.family.shifts).get(access.tensor)
-        lines = InputLines(*tiles.of_division(partial(self._lines, access, ring)))
-        visits = tiles.turns(access) if ring is None else 1
-        columns, rows = tiles.elements
-        read, written = (n * values * visits for n in (lines.parts, columns * rows))
-        entered = lines.parts * words * visits
-        crossing = BorderWords(read, written, entered * lines.links)
-        return BorderStream(access, lines, words, entered, crossing)
-
-    def _lines(
-        self, access: TensorAccess, ring: Axis | None, shares: tuple[Share, ...]
-    ) -> InputLines:
-        """Return the lines of an input, whose tiles may go round rings along an axis."""
-        columns, rows = (share_of(shares, axis) for axis in AXES)
-        used = [s for s in shares if s.variable in access.rank_variables or s.axis == ring]
-        along_x, along_y = (share_of(used, axis) for axis in AXES)
-        lines, number, parts, links_of_word = line_streams(along_x, along_y, columns, rows)
-        links = links_to_last(lines, columns, rows)
-        to_first = links - links_to_last(lines, *self.space.groups(shares))
-        way, to_group = (float(way_in(crossed, self.profile)) for crossed in (links, to_first))
-        serves_columns, serves_all = int(lines == "columns"), int(lines == "whole")
-        each = along_x * along_y
-        return InputLines(
-            each, serves_columns, serves_all, number, parts, links_of_word, way, to_group
-        )
+def _stream(
+    access: TensorAccess, tiles: FamilyTiles, values: Numbers, words: Numbers
+) -> BorderStream:
+    """Return the streams of an input whose tiles have so many `values`, in so many `words`."""
+    ring = dict(tiles.family.shifts).get(access.tensor)
+    lines = InputLines.of(tiles, access, ring)
+    visits = tiles.turns(access) if ring is None else 1
+    columns, rows = tiles.elements
+    read, written = (n * values * visits for n in (lines.parts, columns * rows))
+    entered = lines.parts * words * visits
+    crossing = BorderWords(read, written, entered * lines.links)
+    return BorderStream(access, lines, words, entered, crossing)

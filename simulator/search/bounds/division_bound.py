@@ -9,20 +9,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import prod
+from math import inf, prod
 from typing import Final, NamedTuple
 
+import numpy as np
+
 from tilewright.mapper.grid.grid_mapspace import GridFamily, GridMapspace
-from tilewright.mapper.grid.grid_shares import Share, local_sizes
-from tilewright.mapper.grid.host_streams import Lines, line_streams, links_to_last
+from tilewright.mapper.grid.grid_shares import local_sizes
 from tilewright.mapper.grid.number_types import dtype_of, values_per_wavelet
 from tilewright.mapper.grid.reductions import Axis
 from tilewright.mapper.workload.einsum import Affine, TensorAccess
-from tilewright.simulator.lowering.cycle_bound import AXES, crosses_line, way_in, words_end
+from tilewright.simulator.lowering.cycle_bound import AXES, way_in, words_end
 from tilewright.simulator.profiles.profile import Profile
+from tilewright.simulator.search.bounds.border_streams import InputLines
 from tilewright.simulator.search.bounds.element_cycles import ElementCycles
+from tilewright.simulator.search.bounds.elementwise import Numbers, chosen, least, most
 from tilewright.simulator.search.bounds.family_energy import BorderWords, FamilyEnergy
-from tilewright.simulator.search.bounds.family_tiles import FamilyTiles, share_of
+from tilewright.simulator.search.bounds.family_tiles import Alike, FamilyTiles, Shares
 from tilewright.simulator.search.bounds.quick_bound import QuickBound
 
 PAIR: Final = 2
@@ -30,11 +33,16 @@ PAIR: Final = 2
 
 
 class _Way(NamedTuple):
-    """How an input may enter the grid: who shares a stream, its words, and the links it crosses."""
+    """How an input may enter the grid: its lines and its words, and whether it is a way at all."""
 
-    lines: Lines
-    words: float
-    links: int
+    lines: InputLines
+    words: Numbers
+    is_open: Numbers
+
+    def on_line(self, is_counted: Numbers) -> Numbers:
+        """Return the words of a stream where it counts, 0 where it does not, inf without a way."""
+        words = chosen(is_counted, self.words // self.lines.number, 0)
+        return chosen(self.is_open, words, inf)
 
 
 @dataclass(frozen=True)
@@ -64,46 +72,93 @@ class DivisionBound:
         """Cycles that an element takes at least for each of its points."""
         return self._element.least_point
 
-    def cycles(self, shares: tuple[Share, ...]) -> float:
+    def cycles(self, shares: Shares) -> float:
         """Return a number of cycles that no execution of a mapping with this division goes below.
 
         It is that of an element with its operations and transfers, or that in which the words of a
         line have crossed its last link.
         """
-        tiles = self._tiles(shares)
-        entering = self._entering(tiles, tiles.input_words)
-        ways = [list(self._ways(access, words, tiles)) for access, words in entering]
-        ends = (min(way.words + way_in(way.links, self._profile) for way in each) for each in ways)
-        lines = (self._line_end(axis, ways, tiles) for axis in AXES)
-        column = self._first_column_end(ways, tiles)
-        return max(self._element_end(tiles), column, *ends, *lines)
+        return float(self._cycles(FamilyTiles.of(self._space, self._family(shares, None))))
 
-    def energy(self, shares: tuple[Share, ...]) -> float:
+    def energy(self, shares: Shares) -> float:
         """Return an energy (J) that no mapping with this division goes below, leakage left out.
 
         The links that words cross from the border are left out.
         """
         scalars = self._space.scalars(local_sizes(self._space.einsum, shares))
-        least = min(self._energy_with(self._family(shares, scalar)) for scalar in scalars)
-        return least * self._space.einsum.n_instances
+        families = [self._family(shares, scalar) for scalar in scalars]
+        return min(float(self._joules(FamilyTiles.of(self._space, f))) for f in families)
 
-    def _energy_with(self, family: GridFamily) -> float:
-        """Return the least energy (J) of a family and of those that cut its share into tiles.
+    def together(
+        self, divisions: Sequence[Shares], *, has_energy: bool
+    ) -> list[tuple[float, float]]:
+        """Return the cycles and the energy (J) of many divisions, each as the functions for one.
 
-        It goes up or down with the values of the output, so that both ends are tried.
+        has_energy: whether the energy is asked for; it is 0 otherwise.
         """
-        whole = FamilyTiles.of(self._space, family)
-        least = self._least(whole)
+        if not divisions:
+            return []
+        if not self.quick.has_exact_numbers:
+            return [(self.cycles(s), self.energy(s) if has_energy else 0.0) for s in divisions]
+        cycles = self._cycles(self._together(divisions, None))
+        energy = self._energies(divisions) if has_energy else 0.0
+        arrays = np.broadcast_arrays(cycles * 1.0, energy, np.empty(len(divisions)))[:-1]
+        return list(zip(*(array.tolist() for array in arrays), strict=True))
+
+    def _energies(self, divisions: Sequence[Shares]) -> Numbers:
+        """Return the least energy (J) of each of many divisions, by the inputs in the register."""
+        energy = np.full(len(divisions), inf)
+        for scalar, may_stand in self._standing(self._together(divisions, None)).items():
+            numbers = np.flatnonzero(may_stand).tolist()
+            tiles = self._together([divisions[number] for number in numbers], scalar)
+            energy[numbers] = least(energy[numbers], self._joules(tiles))
+        return energy
+
+    def _standing(self, tiles: FamilyTiles) -> Mapping[str | None, Numbers]:
+        """Return the inputs that the register may hold, each with whether it may: None for unused.
+
+        That follows from the rank variables with more than one value in the share.
+        """
+        scalars, local = self._space.scalars, tiles.local
+        if tiles.alike is None:
+            return dict.fromkeys(scalars(dict(local)), True)
+        count = len(tiles.alike.families)
+        tiled = np.stack([np.broadcast_to(values > 1, count) for values in local.values()])
+        kinds, kind_of = np.unique(tiled, axis=1, return_inverse=True)
+        standing: dict[str | None, Numbers] = {}
+        for number, kind in enumerate(kinds.T.tolist()):
+            for scalar in scalars({name: 1 + more for name, more in zip(local, kind, strict=True)}):
+                is_here = kind_of.reshape(-1) == number
+                standing[scalar] = standing.get(scalar, False) | is_here
+        return standing
+
+    def _together(self, divisions: Sequence[Shares], scalar: str | None) -> FamilyTiles:
+        families = [self._family(shares, scalar) for shares in divisions]
+        return FamilyTiles.together(self._space, Alike.of(families))
+
+    def _family(self, shares: Shares, scalar: str | None) -> GridFamily:
+        """Return the mappings that work on the whole share at once, as much in the elements."""
+        return GridFamily(shares, None, self._resident, scalar, buffers=1)
+
+    @cached_property
+    def _resident(self) -> frozenset[str]:
+        return max(self._space.residence(), key=len)
+
+    def _joules(self, whole: FamilyTiles) -> Numbers:
+        """Return the least energy (J) of families and of those that cut their shares into tiles.
+
+        It goes up or down with the values of the output, so that both ends are tried. `whole`: of
+        the families that work on the whole share at once.
+        """
+        tiles = self._least(whole)
         elements = prod(whole.elements)
         entered = {
-            access.tensor: BorderWords(self._parts(access, least) * values, elements * values, 0)
-            for access, values in self._entering(least, least.inputs)
+            access.tensor: BorderWords(_parts(access, tiles) * values, elements * values, 0)
+            for access, values in self._entering(tiles, tiles.inputs)
         }
-        ends = least, replace(least, output=whole.output)
-        return float(min(self._energy.of(tiles, None, entered) for tiles in ends))
-
-    def _tiles(self, shares: tuple[Share, ...]) -> FamilyTiles:
-        return self._least(FamilyTiles.of(self._space, self._family(shares, None)))
+        ends = tiles, replace(tiles, output=whole.output)
+        each = least(*(self._energy.of(end, None, entered) for end in ends))
+        return each * self._space.einsum.n_instances
 
     def _least(self, tiles: FamilyTiles) -> FamilyTiles:
         """Return the sizes of an element's share with the least values that tiles have of it."""
@@ -122,87 +177,79 @@ class DivisionBound:
             output_words=output_words,
         )
 
-    def _family(self, shares: tuple[Share, ...], scalar: str | None) -> GridFamily:
-        """Return the mappings that work on the whole share at once, as much in the elements."""
-        resident = max(self._space.residence(), key=len)
-        return GridFamily(shares, None, resident, scalar, buffers=1)
+    def _cycles(self, whole: FamilyTiles) -> Numbers:
+        """Return the least cycles of families, and of those that cut their shares into tiles."""
+        tiles = self._least(whole)
+        entering = self._entering(tiles, tiles.input_words)
+        ways = [list(self._ways(access, words, tiles)) for access, words in entering]
+        ends = (least(*(self._way_end(way) for way in each)) for each in ways)
+        lines = (self._line_end(axis, ways, tiles) for axis in AXES)
+        column = self._first_column_end(ways, tiles)
+        return most(self._element_end(tiles), column, *ends, *lines)
 
     def _entering(
-        self, tiles: FamilyTiles, numbers: Sequence[int]
-    ) -> Iterator[tuple[TensorAccess, int]]:
+        self, tiles: FamilyTiles, numbers: Sequence[Numbers]
+    ) -> Iterator[tuple[TensorAccess, Numbers]]:
         """Yield the inputs that come over the border, each with its one of these numbers."""
         for access, number in zip(self._space.einsum.inputs, numbers, strict=True):
             if access.tensor not in tiles.family.resident:
                 yield access, number
 
-    def _parts(self, access: TensorAccess, tiles: FamilyTiles) -> int:
-        """Return into how many parts elements divide an input."""
-        along_x, along_y = (_parts_along(access, tiles.family.shares, axis) for axis in AXES)
-        return along_x * along_y
-
-    def _element_end(self, tiles: FamilyTiles) -> float:
+    def _element_end(self, tiles: FamilyTiles) -> Numbers:
         element, space = self._element, self._space
-        work = min(element.least_work(tiles.local, s) for s in space.scalars(tiles.local))
+        standing = self._standing(tiles).items()
+        work = least(*(chosen(m, element.least_work(tiles.local, s), inf) for s, m in standing))
         received = sum(words for _, words in self._entering(tiles, tiles.input_words))
-        leaves = not space.output_stays or max(tiles.groups) > 1
+        leaves = most(*tiles.groups) > 1 if space.output_stays else True
         return work + element.least_transfers(received + leaves * tiles.output_words)
 
-    def _ways(self, access: TensorAccess, words: int, tiles: FamilyTiles) -> Iterator[_Way]:
+    def _ways(self, access: TensorAccess, words: Numbers, tiles: FamilyTiles) -> Iterator[_Way]:
         """Yield the ways of an input: to all elements that need it, or to one each of a ring."""
-        columns, rows = tiles.elements
-        entered = self._parts(access, tiles) * words
-        for ring in self._rings(access, tiles):
-            along_x, along_y = (
-                share_of(tiles.family.shares, axis)
-                if axis == ring
-                else _parts_along(access, tiles.family.shares, axis)
-                for axis in AXES
-            )
-            lines, number, _, _ = line_streams(along_x, along_y, columns, rows)
-            yield _Way(lines, entered / number, links_to_last(lines, columns, rows))
-
-    def _rings(self, access: TensorAccess, tiles: FamilyTiles) -> Iterator[Axis | None]:
-        """Yield the axes along which the tiles of an input may go round rings, and None."""
-        yield None
+        entered = _parts(access, tiles) * words
+        yield _Way(InputLines.of(tiles, access, None), entered, is_open=True)
         if self._space.constraints.allows("movement", "shift"):
-            shares = tiles.family.shares
-            yield from (axis for axis in AXES if _parts_along(access, shares, axis) == 1)
+            for axis in AXES:
+                is_open = tiles.parts(access, axis) == 1
+                yield _Way(InputLines.of(tiles, access, axis), entered, is_open)
 
-    def _line_end(self, axis: Axis, ways: list[list[_Way]], tiles: FamilyTiles) -> float:
+    def _way_end(self, way: _Way) -> Numbers:
+        """Return the least cycle at which the words of an input have come by a way; inf if none."""
+        end = way.words / way.lines.number + way_in(way.lines.links_to_last, self._profile)
+        return chosen(way.is_open, end, inf)
+
+    def _line_end(self, axis: Axis, ways: list[list[_Way]], tiles: FamilyTiles) -> Numbers:
         """Return the least cycle at which all words have crossed the last link along an axis."""
-        words = sum(
-            min(int(way.words) if crosses_line(way.lines, axis) else 0 for way in each)
-            for each in ways
-        )
+        words = sum(least(*(way.on_line(way.lines.crosses(axis)) for way in each)) for each in ways)
         if axis == "Y":
-            words += self._gathered(tiles)
-        links = min(tiles.elements[AXES.index(axis)] - 1, 1)
-        return float(words_end(words, links, self._profile))
+            words = words + self._gathered(tiles)
+        links = least(tiles.elements[AXES.index(axis)] - 1, 1)
+        return words_end(words, links, self._profile)
 
-    def _first_column_end(self, ways: list[list[_Way]], tiles: FamilyTiles) -> float:
+    def _first_column_end(self, ways: list[list[_Way]], tiles: FamilyTiles) -> Numbers:
         """Return the least cycle at which all words have come down the first column.
 
         Those of the whole grid go down it, too.
         """
-        words = sum(min(int(w.words) if w.lines != "rows" else 0 for w in each) for each in ways)
-        if tiles.groups[0] == 1:
-            words += self._gathered(tiles)
-        return float(words_end(words, min(tiles.elements[1] - 1, 1), self._profile))
+        words = sum(least(*(way.on_line(way.lines.goes_down) for way in each)) for each in ways)
+        words = words + chosen(tiles.groups[0] == 1, self._gathered(tiles), 0)
+        return words_end(words, least(tiles.elements[1] - 1, 1), self._profile)
 
-    def _gathered(self, tiles: FamilyTiles) -> int:
+    def _gathered(self, tiles: FamilyTiles) -> Numbers:
         """Return the words of results that the last element of a column with results passes on."""
+        if self._space.output_stays:
+            return 0
         columns, rows = tiles.groups
         heads = tiles.elements[1] // rows
-        gathers = not self._space.output_stays and heads > 1 and columns < tiles.elements[0]
-        return (heads - 1) * tiles.output_words if gathers else 0
+        gathers = (heads > 1) & (columns < tiles.elements[0])
+        return chosen(gathers, (heads - 1) * tiles.output_words, 0)
 
 
-def _parts_along(access: TensorAccess, shares: tuple[Share, ...], axis: Axis) -> int:
-    """Return into how many parts the elements along an axis divide a tensor."""
-    return share_of([s for s in shares if s.variable in access.rank_variables], axis)
+def _parts(access: TensorAccess, tiles: FamilyTiles) -> Numbers:
+    """Return into how many parts elements divide an input."""
+    return prod(tiles.parts(access, axis) for axis in AXES)
 
 
-def least_values(access: TensorAccess, local: Mapping[str, int]) -> int:
+def least_values(access: TensorAccess, local: Mapping[str, Numbers]) -> Numbers:
     """Return how many values of a tensor all tiles of a share have together at least.
 
     `local`: values of each rank variable in the share. Tiles may leave out what the share spans: of
@@ -216,17 +263,15 @@ def least_values(access: TensorAccess, local: Mapping[str, int]) -> int:
         if names & used:
             continue
         used |= names
-        size *= (
-            form.extent(local) if _has_no_gaps(form, local) else max(local[name] for name in names)
-        )
+        largest = most(0, *(local[name] for name in names))
+        size = size * chosen(_has_no_gaps(form, local), form.extent(local), largest)
     return size
 
 
-def _has_no_gaps(form: Affine, local: Mapping[str, int]) -> bool:
+def _has_no_gaps(form: Affine, local: Mapping[str, Numbers]) -> Numbers:
     """Return whether the positions of an index over a share are all that it spans."""
-    reach = form.point_extent
+    reach, is_whole = form.point_extent, True
     for name, factor in sorted(form.terms, key=lambda term: abs(term[1])):
-        if local[name] > 1 and abs(factor) > reach:
-            return False
-        reach += abs(factor) * (local[name] - 1)
-    return True
+        is_whole = is_whole & ((local[name] == 1) | (abs(factor) <= reach))
+        reach = reach + abs(factor) * (local[name] - 1)
+    return is_whole

@@ -107,7 +107,7 @@ class ElementCycles:
         """Cycles of an operation for each of its points, by the fastest way to compute it."""
         return min(rate.cycles / rate.group for rate in self._rates.values())
 
-    def least_work(self, local: Mapping[str, int], scalar: str | None) -> float:
+    def least_work(self, local: Mapping[str, Numbers], scalar: str | None) -> Numbers:
         """Return cycles of an element's operations on its share, however it is cut into tiles.
 
         `local`: values of each rank variable in the share; `scalar`: the input in the engine's
@@ -119,13 +119,13 @@ class ElementCycles:
             names = space.vector_variables(scalar)
         length = prod(local[name] for name in names)
         rates = [self._rates[first, scalar is not None] for first in (True, False)]
-        moving = min(-(-length // rate.group) * rate.cycles for rate in rates)
+        moving = least(*(-(-length // rate.group) * rate.cycles for rate in rates))
         around = self.load if scalar is None else min(self.load, 1 + profile.map_step_cycles)
         return prod(local.values()) // length * (moving + around)
 
-    def least_transfers(self, words: int) -> float:
+    def least_transfers(self, words: Numbers) -> Numbers:
         """Return cycles of an element in which it receives or sends so many words, beside work."""
-        return float(self._slots(words))
+        return self._slots(words)
 
     # -- the work on the points ------------------------------------------------------------
 
@@ -154,7 +154,8 @@ class ElementCycles:
 
     def _works(self, tiles: FamilyTiles, alike: Alike) -> _Work:
         """Return the work of many families."""
-        local = zip(*(values.tolist() for values in tiles.local.values()), strict=True)
+        arrays = np.broadcast_arrays(*tiles.local.values(), alike.number)[:-1]
+        local = zip(*(values.tolist() for values in arrays), strict=True)
         each = zip(alike.families, local, strict=True)
         total, on_tile = np.array([self._work_of(family, sizes) for family, sizes in each]).T
         return _Work(total, on_tile)

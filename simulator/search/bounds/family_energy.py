@@ -19,7 +19,7 @@ from tilewright.mapper.grid.rings.ring_links import ring_hops
 from tilewright.mapper.grid.schemes.reduction_scheme import reduction_scheme
 from tilewright.mapper.workload.einsum import TensorAccess
 from tilewright.simulator.search.bounds.elementwise import Numbers, chosen, least
-from tilewright.simulator.search.bounds.family_tiles import FamilyTiles, share_of
+from tilewright.simulator.search.bounds.family_tiles import FamilyTiles
 
 
 class BorderWords(NamedTuple):
@@ -91,8 +91,7 @@ class FamilyEnergy:
         ring, lines = tiles.elements if axis == "X" else tiles.elements[::-1]
         memory = self.space.grid.memory.name
         each = sum(self._price(memory, tensor, action) for action in ("read", "write"))
-        (hops,) = tiles.of_division(lambda shares: (ring_hops(share_of(shares, axis)),))
-        return turns * lines * (values * ring * each + words * hops * self._hop)
+        return turns * lines * (values * ring * each + words * ring_hops(ring) * self._hop)
 
     def _output_energy(self, points: Numbers, output: Numbers, results: Numbers) -> Numbers:
         """Return the energy (J) of the output: a write per point, a read per point but the first.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import NamedTuple
@@ -11,11 +11,15 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.mapper.grid.grid_mapspace import GridFamily, GridMapspace, TimeTile, tile_sizes
-from tilewright.mapper.grid.grid_shares import Share, local_sizes
+from tilewright.mapper.grid.grid_shares import Share
+from tilewright.mapper.grid.reductions import Axis
 from tilewright.mapper.workload.einsum import TensorAccess
+from tilewright.simulator.lowering.cycle_bound import AXES
 from tilewright.simulator.search.bounds.elementwise import Numbers, chosen
 
 Shares = tuple[Share, ...]
+Counts = Mapping[tuple[Axis, str], Numbers]
+"""Into how many parts elements along an axis divide a rank variable, where they divide it."""
 Integers = npt.NDArray[np.int64]
 
 
@@ -38,10 +42,14 @@ class Alike:
         first = {id(family.shares): family.shares for family in families}
         return Alike(families, list(first.values()), np.array(number, dtype=np.int64))
 
-    def of_each(self, figures: Callable[[Shares], tuple[float, ...]]) -> tuple[Numbers, ...]:
-        """Return figures that follow from the division of the work: arrays, one for each family."""
-        of_divisions = np.array([figures(shares) for shares in self.divisions])
-        return tuple(of_divisions.T[:, self.number])
+    def counts(self) -> Counts:
+        """Return the counts of the families' shares: arrays, one number for each family."""
+        names = dict.fromkeys((s.axis, s.variable) for shares in self.divisions for s in shares)
+        columns = {name: np.ones(len(self.divisions), dtype=np.int64) for name in names}
+        for place, shares in enumerate(self.divisions):
+            for share in shares:
+                columns[share.axis, share.variable][place] = share.count
+        return {name: column[self.number] for name, column in columns.items()}
 
 
 def structure(family: GridFamily) -> tuple[object, ...]:
@@ -55,13 +63,12 @@ def structure(family: GridFamily) -> tuple[object, ...]:
 class _ElementSizes(NamedTuple):
     """What one element has: values by rank variable in its share, and in a tile of it.
 
-    `elements`: columns and rows in use; `groups`: columns and rows of the elements that add up.
+    `counts`: of the division of the work.
     """
 
+    counts: Counts
     local: Mapping[str, Numbers]
     tile: Mapping[str, Numbers]
-    elements: tuple[Numbers, Numbers]
-    groups: tuple[Numbers, Numbers]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +80,10 @@ class FamilyTiles:
     work; `passes`: how many of them begin a turn of the outer loop in time.
     `inputs`: by input, in the Einsum's order, the values of a buffer; `output`: those of the
     output. `input_words`, `output_words`: the words in which they go over links. `elements`:
-    columns and rows in use; `groups`: columns and rows of the elements that add up. `alike`: the
-    families if these are sizes of many, arrays; `family` is then the first one, and nothing is
-    asked of it in which they differ.
+    columns and rows in use; `groups`: columns and rows of the elements that add up. `counts`: of
+    the division of the work. `alike`: the families if these are sizes of many, arrays (a number
+    where all have one); `family` is then the first one, and nothing is asked of it in which they
+    differ.
     """
 
     family: GridFamily
@@ -90,31 +98,31 @@ class FamilyTiles:
     output_words: Numbers
     elements: tuple[Numbers, Numbers]
     groups: tuple[Numbers, Numbers]
+    counts: Counts
     alike: Alike | None = None
 
     @staticmethod
     def of(space: GridMapspace, family: GridFamily) -> FamilyTiles:
         """Return the sizes that a family of a mapspace gives to one element."""
-        local, shares = local_sizes(space.einsum, family.shares), family.shares
-        tile = {**local, **tile_sizes(family)}
-        elements = share_of(shares, "X"), share_of(shares, "Y")
-        return _sizes(space, family, _ElementSizes(local, tile, elements, space.groups(shares)))
+        counts = {(share.axis, share.variable): share.count for share in family.shares}
+        local = _local(space, counts)
+        sizes = _ElementSizes(counts, local, {**local, **tile_sizes(family)})
+        return _sizes(space, family, sizes)
 
     @staticmethod
     def together(space: GridMapspace, alike: Alike) -> FamilyTiles:
         """Return the sizes of many families: arrays, one number for each."""
-        names, families = list(space.einsum.bounds), alike.families
-        local = alike.of_each(lambda shares: tuple(local_sizes(space.einsum, shares).values()))
-        columns, rows, across, down = alike.of_each(
-            lambda s: (share_of(s, "X"), share_of(s, "Y"), *space.groups(s))
-        )
-        sizes = dict(zip(names, local, strict=True))
+        families, counts = alike.families, alike.counts()
+        local = _local(space, counts)
         tile = {
             loop.variable: np.array([family.loops[place].size for family in families])
             for place, loop in enumerate(families[0].loops)
         }
-        share = _ElementSizes(sizes, {**sizes, **tile}, (columns, rows), (across, down))
-        return _sizes(space, families[0], share, alike)
+        return _sizes(space, families[0], _ElementSizes(counts, local, {**local, **tile}), alike)
+
+    def parts(self, access: TensorAccess, axis: Axis) -> Numbers:
+        """Return into how many parts the elements along an axis divide a tensor."""
+        return _along(self.counts, axis, access.rank_variables)
 
     def turns(self, access: TensorAccess) -> Numbers:
         """Return how many tiles of a tensor pass through an element; 1 for one that stays."""
@@ -124,24 +132,34 @@ class FamilyTiles:
         is_inner = tile is not None and tile.variable in access.rank_variables
         return self.steps if is_inner else self.passes
 
-    def of_division(self, figures: Callable[[Shares], tuple[float, ...]]) -> tuple[Numbers, ...]:
-        """Return figures that follow from the division of the work: of one, or arrays."""
-        if self.alike is None:
-            return figures(self.family.shares)
-        return self.alike.of_each(figures)
+
+def _local(space: GridMapspace, counts: Counts) -> Mapping[str, Numbers]:
+    """Return the values of each rank variable in the share of an element, padding included."""
+    return {
+        name: -(-bound // prod(counts.get((axis, name), 1) for axis in AXES))
+        for name, bound in space.einsum.bounds.items()
+    }
+
+
+def _along(counts: Counts, axis: Axis, names: Collection[str]) -> Numbers:
+    """Return into how many parts the elements along an axis divide some rank variables."""
+    return prod(n for (along, name), n in counts.items() if along == axis and name in names)
 
 
 def _sizes(
     space: GridMapspace, family: GridFamily, share: _ElementSizes, alike: Alike | None = None
 ) -> FamilyTiles:
-    local, tile, elements, groups = share
+    counts, local, tile = share
     einsum, passing = space.computed, space.passing_tensors(family)
     outer_turns, inner_turns = (_turns(loop, share) for loop in (family.outer, family.tile))
     accesses = (*einsum.inputs, einsum.outputs[0])
     *inputs, output = values = [
         access.tile_size(tile if access.tensor in passing else local) for access in accesses
     ]
-    *input_words, output_words = _words(space, values, groups)
+    summed = einsum.bounds.keys() - einsum.outputs[0].rank_variables
+    columns, rows = (_along(counts, axis, einsum.bounds) for axis in AXES)
+    across, down = (_along(counts, axis, summed) for axis in AXES)
+    *input_words, output_words = _words(space, values, (across, down))
     return FamilyTiles(
         family,
         local,
@@ -153,8 +171,9 @@ def _sizes(
         output,
         tuple(input_words),
         output_words,
-        elements,
-        groups,
+        (columns, rows),
+        (across, down),
+        counts,
         alike,
     )
 
@@ -176,8 +195,3 @@ def _words(
     for number, alone, added in zip(values, *space.may_pair, strict=True):
         in_pairs = chosen(is_added, added, alone) & (number % 2 == 0)
         yield number // chosen(in_pairs, 2, 1)
-
-
-def share_of(shares: Sequence[Share], axis: str) -> int:
-    """Return the number of parts into which shares divide the work along an axis, X or Y."""
-    return prod(share.count for share in shares if share.axis == axis)

@@ -24,11 +24,11 @@ from tilewright.mapper.workload.einsum import TensorAccess
 from tilewright.mapper.workload.errors import InfeasibleMapping, OverfilledMemory
 from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.lowering.addresses import free_words
-from tilewright.simulator.lowering.cycle_bound import AXES, words_end
+from tilewright.simulator.lowering.cycle_bound import AXES, way_in, words_end
 from tilewright.simulator.lowering.elementary import COMPUTE
 from tilewright.simulator.lowering.task_cycles import BodyCycles
 from tilewright.simulator.profiles.profile import Profile
-from tilewright.simulator.search.bounds.border_streams import BorderStream, BorderStreams
+from tilewright.simulator.search.bounds.border_streams import BorderStream, border_streams
 from tilewright.simulator.search.bounds.element_cycles import ElementCycles, SumCount
 from tilewright.simulator.search.bounds.elementwise import Numbers, chosen, least, most
 from tilewright.simulator.search.bounds.family_energy import FamilyEnergy
@@ -98,10 +98,6 @@ class QuickBound:
         return IdentityCache(1)
 
     @cached_property
-    def _streams(self) -> BorderStreams:
-        return BorderStreams(self.space, self.profile)
-
-    @cached_property
     def _sums(self) -> SumsOfGroups:
         return SumsOfGroups(self.space, self.profile)
 
@@ -143,7 +139,7 @@ class QuickBound:
 
         has_energy: whether the energy is asked for; it is 0 otherwise.
         """
-        if not self._has_exact_numbers:
+        if not self.has_exact_numbers:
             return [self._bound_of(family, has_energy=has_energy) for family in families]
         alike: dict[tuple[object, ...], list[int]] = {}
         for number, family in enumerate(families):
@@ -156,7 +152,7 @@ class QuickBound:
         return [bounds[number] for number in range(len(families))]
 
     @cached_property
-    def _has_exact_numbers(self) -> bool:
+    def has_exact_numbers(self) -> bool:
         """Whether numbers of values and operations, and their products with sizes, are exact in
         arrays: integers of 64 bits."""
         einsum = self.space.computed
@@ -175,7 +171,7 @@ class QuickBound:
 
     def _bounds_of(self, alike: Alike, *, has_energy: bool) -> list[FamilyBound]:
         tiles = FamilyTiles.together(self.space, alike)
-        streams, sums = self._streams.of(tiles), self._sums.together(tiles, alike)
+        streams, sums = border_streams(self.space, tiles), self._sums.together(tiles, alike)
         words = self._words(tiles)
         refused = words > self.free_words
         for stream in streams:
@@ -210,7 +206,9 @@ class QuickBound:
         """Return the bound from its parts, of one family or of many."""
         last = self._last_sums(tiles, sums)
         ends = (
-            stream.length + stream.lines.way + self._behind(stream.access, tiles, alone, last)
+            stream.length
+            + way_in(stream.lines.links_to_last, self.profile)
+            + self._behind(stream.access, tiles, alone, last)
             for stream in streams
         )
         results = {"X": sums.crosses_x * 1, "Y": sums.crosses_y + last.passed}
@@ -277,7 +275,7 @@ class QuickBound:
         results: number of tiles of sums and results among them.
         """
         links = tiles.elements[AXES.index(axis)] - 1
-        words = sum(chosen(s.crosses(axis), s.full_length, 0) for s in streams)
+        words = sum(chosen(s.lines.crosses(axis), s.full_length, 0) for s in streams)
         words = words + results * tiles.output_words * tiles.turns(self.space.einsum.outputs[0])
         return words_end(words, chosen(results > 0, least(links, 1), links), self.profile)
 
@@ -296,10 +294,10 @@ class QuickBound:
         if not streams:
             return 0.0
         links = tiles.elements[1] - 1
-        words = sum(chosen(s.goes_down, s.full_length, 0) for s in streams)
+        words = sum(chosen(s.lines.goes_down, s.full_length, 0) for s in streams)
         behind = least(
             *(
-                chosen(s.goes_down, alone.since.get(f"receive {s.access.tensor}", 0.0), inf)
+                chosen(s.lines.goes_down, alone.since.get(f"receive {s.access.tensor}", 0.0), inf)
                 for s in streams
             )
         )
@@ -317,7 +315,8 @@ class QuickBound:
         """
         late = [0.0]
         for stream in streams:
-            arrived = stream.lines.way_to_group + self._element.words(stream.tile_words)
+            way = way_in(stream.lines.links_to_group, self.profile)
+            arrived = way + self._element.words(stream.tile_words)
             received = alone.until.get(f"receive {stream.access.tensor}", alone.total)
             late.append(arrived - received)
         return most(*late)
@@ -328,7 +327,7 @@ class QuickBound:
         Raises InfeasibleMapping if one of them is too long.
         """
         streams: Sequence[BorderStream] = self._last.of(
-            tiles.family, "streams", partial(self._streams.of, tiles)
+            tiles.family, "streams", partial(border_streams, self.space, tiles)
         )
         for stream in streams:
             stream.check()

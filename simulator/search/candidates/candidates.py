@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import partial
+from itertools import starmap
 from typing import Final, NamedTuple
 
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.arch.memo import ValueCache
 from tilewright.mapper.grid.grid import Grid
 from tilewright.mapper.grid.grid_mapspace import GridChoice, GridFamily, GridMapspace
-from tilewright.mapper.grid.grid_shares import Share
 from tilewright.mapper.grid.predicted_counts import predict
 from tilewright.mapper.grid.reading.element_rules import check_einsum
 from tilewright.mapper.grid.reading.mapping_reading import space_time
@@ -233,14 +233,12 @@ class Candidates:
         """
         if not budget.is_limited:
             return range(len(families))
-        division = DivisionBound(self.quick)
-
-        @cache
-        def least(shares: tuple[Share, ...]) -> float:
-            energy = 0.0 if self.objective == "latency" else division.energy(shares)
-            return self.value_of(division.cycles(shares), energy)
-
-        return sorted(range(len(families)), key=lambda number: least(families[number].shares))
+        divisions = list(dict.fromkeys(family.shares for family in families))
+        has_energy = self.objective != "latency"
+        bounds = DivisionBound(self.quick).together(divisions, has_energy=has_energy)
+        values = starmap(self.value_of, bounds)
+        least = dict(zip(divisions, values, strict=True))
+        return sorted(range(len(families)), key=lambda number: least[families[number].shares])
 
     @property
     def floor(self) -> float:

@@ -3,6 +3,7 @@
 import random
 from math import inf
 from statistics import median
+from typing import Any
 
 import pytest
 from grid_mappings import FORMS, einsum_workload, grid_arch
@@ -64,3 +65,25 @@ def test_no_division_is_bounded_above_its_families(
     if constraints == NO_CONSTRAINTS:
         assert median(cycles for cycles, _ in compared) > 0.5
         assert median(energy for _, energy in compared) > 0.95
+
+
+@pytest.mark.parametrize("constraints", [NO_CONSTRAINTS, GridConstraints(movement="shift")])
+def test_divisions_together_have_the_bounds_of_each_alone(constraints: GridConstraints) -> None:
+    for form in list(FORMS)[1::3]:
+        flat, einsum = grid_arch(form, 16, 4, 3), einsum_workload(form, 16).einsums[0]
+        space = GridMapspace(grid_of(flat), einsum, constraints)
+        quick = QuickBound(space, flat, ExecutionSettings().profile(space.grid))
+        bound, every = DivisionBound(quick), divisions(space)
+        together = bound.together(every, has_energy=True)
+        for shares, bounds in list(zip(every, together, strict=True))[::5]:
+            assert bounds == (bound.cycles(shares), bound.energy(shares)), (form, shares)
+
+
+def test_divisions_beyond_the_sizes_of_arrays_are_bounded_one_by_one(monkeypatch: Any) -> None:
+    form = "matrix product"
+    flat, einsum = grid_arch(form, 16, 4, 4), einsum_workload(form, 16).einsums[0]
+    space = GridMapspace(grid_of(flat), einsum)
+    quick = QuickBound(space, flat, ExecutionSettings().profile(space.grid))
+    together = DivisionBound(quick).together(space.shares(), has_energy=True)
+    monkeypatch.setattr(QuickBound, "has_exact_numbers", False)
+    assert DivisionBound(quick).together(space.shares(), has_energy=True) == together
