@@ -6,7 +6,6 @@ import sys
 import threading
 import time
 from math import inf, isfinite
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from tilewright.arch.quantities import quantity
@@ -43,12 +42,7 @@ class SearchDisplay:
             self._lines.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._ended.set()
         if self._status is not None:
             self._status.stop()

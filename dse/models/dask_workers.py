@@ -15,7 +15,6 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from importlib import import_module
-from types import TracebackType
 from typing import Any
 
 from tilewright.arch.errors import TilewrightError
@@ -64,12 +63,7 @@ class DaskWorkers(AbstractContextManager["DaskWorkers"]):
             self._connect()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for each in (self._client, self._cluster):
             if each is not None:
                 with suppress(OSError, TimeoutError):

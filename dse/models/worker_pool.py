@@ -11,7 +11,6 @@ import os
 import warnings
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from tilewright.dse.models.design_watch import ENDED_BY, end_with, watched_attempt
@@ -68,13 +67,8 @@ class Workers(AbstractContextManager["Workers"]):
         self._parallel.__enter__()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._parallel.__exit__(kind, error, trace)
+    def __exit__(self, *error: object) -> None:
+        self._parallel.__exit__(*error)
 
     def evaluate(
         self, points: Sequence[Point], note: Note, keep: Keep | None = None

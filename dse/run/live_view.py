@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Sequence
 from textwrap import shorten
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from tilewright.arch.quantities import some
@@ -64,12 +63,7 @@ class LiveView:
         self._live.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._live.stop()
 
     def batch(

@@ -41,6 +41,7 @@ from tilewright.mapper.searches.shared.known_structures import (
     is_comparable,
     structure_key,
 )
+from tilewright.mapper.searches.shared.mapspace_programs import sampled_templates
 from tilewright.mapper.searches.shared.priced_steps import Prices, prices_of
 from tilewright.mapper.templates.placement import Placement
 
@@ -165,7 +166,7 @@ def _compiled(rules: ChoiceRules, budget: Budget) -> ChoicePrograms:
     made = checked(space.each_template(rules.placements), check)
     variants = list(checked(fused_templates(space, frozenset(fused.boundary), made), check))
     templates = fused.some_of(variants)
-    sample = _sample(templates)
+    sample = sampled_templates(templates, lambda each: each.template.placement, SAMPLED)
     try:
         return _with_columns_for(rules, templates, sample, budget)
     except TooFewColumns:
@@ -226,18 +227,3 @@ def _spatial_variables(
             allowed = allowed & shareable.get(holder.tensor, allowed)
         variables.insert(0, allowed)
     return variables
-
-
-def _sample(templates: Sequence[FusedTemplate]) -> list[FusedTemplate]:
-    """Return up to SAMPLED templates of each placement, evenly spaced in the list.
-
-    They mostly need as many label columns as all templates do.
-    """
-    by_placement: dict[Placement, list[FusedTemplate]] = {}
-    for template in templates:
-        by_placement.setdefault(template.template.placement, []).append(template)
-    return [
-        template
-        for several in by_placement.values()
-        for template in several[:: -(-len(several) // SAMPLED)]
-    ]

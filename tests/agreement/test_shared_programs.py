@@ -114,7 +114,7 @@ def test_where_a_sample_of_templates_needs_too_few_columns_all_are_asked(
     expected = answer(design, ONE, objective="edp")
     asked: list[int] = []
 
-    def one_template(templates: tuple[Any, ...]) -> tuple[Any, ...]:
+    def one_template(templates: tuple[Any, ...], *_: object) -> tuple[Any, ...]:
         asked.append(len(templates))
         return templates[:1]
 

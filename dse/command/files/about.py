@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 
 from tilewright.dse.command.console import emit
-from tilewright.dse.command.shipped import Kind, studies_folder
+from tilewright.dse.command.shipped import Kind, find_files, studies_folder
 
 _END = re.compile(r"\s*(?:[:(;]|\.(?:\s|$))")
 
@@ -51,3 +52,18 @@ def print_shipped(kind: Kind, summary: Callable[[str], str], *, as_json: bool) -
         return
     for name, path, line in files:
         click.echo(f"{name}\n    {in_short(about(path))}\n    {line}")
+
+
+def print_shown(
+    names: tuple[str, ...], kind: Kind, text: str, document: dict[str, Any], *, as_json: bool
+) -> None:
+    """Print the paths of files, what the first says about itself, and `text`.
+
+    `names`: of shipped files of a kind, or paths. `as_json`: with `document` in place of the text.
+    """
+    paths = [str(path) for path in find_files(names, kind)]
+    comment = about(Path(paths[0]))
+    if as_json:
+        emit({"files": paths, "about": comment, **document})
+        return
+    click.echo("\n".join([*paths, *([comment] if comment else []), "", text]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from tilewright.dse.command.console import emit, json_option, parse_settings, settings_option
+from tilewright.dse.command.console import json_option, parse_settings, settings_option
 from tilewright.dse.command.design_options import Names, completes, load_machine
 
 
@@ -48,14 +48,7 @@ def show_arch(files: Names, settings: Names, as_json: bool) -> None:
       tilewright arch show edge_npu --set GlbKiB=512 --json
       tilewright arch show chip.yaml variables.yaml
     """
-    from tilewright.dse.command.files.about import about
-    from tilewright.dse.command.shipped import find_files
+    from tilewright.dse.command.files.about import print_shown
 
     machine = load_machine(files, parse_settings(settings))
-    paths = find_files(files, "hardware")
-    comment = about(paths[0])
-    if as_json:
-        emit({"files": [str(p) for p in paths], "about": comment, **machine.to_dict()})
-        return
-    click.echo("\n".join([*map(str, paths), *([comment] if comment else []), ""]))
-    click.echo(str(machine))
+    print_shown(files, "hardware", str(machine), machine.to_dict(), as_json=as_json)

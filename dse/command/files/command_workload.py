@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from tilewright.dse.command.console import emit, json_option, parse_settings, settings_option
+from tilewright.dse.command.console import json_option, parse_settings, settings_option
 from tilewright.dse.command.design_options import Names, completes, load_work
 
 
@@ -47,15 +47,8 @@ def show_workload(files: Names, settings: Names, as_json: bool) -> None:
       tilewright workload show resnet50_bottleneck
       tilewright workload show bert_base --set TOKENS=128 --json
     """
-    from tilewright.dse.command.files.about import about
+    from tilewright.dse.command.files.about import print_shown
     from tilewright.dse.command.files.workload_facts import workload_document, workload_text
-    from tilewright.dse.command.shipped import find_files
 
     work = load_work(files, parse_settings(settings))
-    paths = find_files(files, "workloads")
-    comment = about(paths[0])
-    if as_json:
-        emit({"files": [str(p) for p in paths], "about": comment, **workload_document(work)})
-        return
-    click.echo("\n".join([*map(str, paths), *([comment] if comment else []), ""]))
-    click.echo(workload_text(work))
+    print_shown(files, "workloads", workload_text(work), workload_document(work), as_json=as_json)

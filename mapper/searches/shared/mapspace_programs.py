@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.budget import Budget
@@ -31,6 +31,8 @@ from tilewright.mapper.searches.shared.known_structures import (
 from tilewright.mapper.searches.shared.priced_steps import Prices, prices_of
 from tilewright.mapper.templates.placement import Placement, Template
 from tilewright.mapper.workload.errors import UnsupportedFeature
+
+T = TypeVar("T")
 
 SAMPLED = 4  # templates of a placement that tell how many columns the labels need
 
@@ -106,8 +108,9 @@ def _compiled(costs: _CostsToName, budget: Budget) -> MapspacePrograms:
     long as compiling them. If another template needs more, all are asked.
     """
     templates = costs.space.search_templates(budget.check)
+    sample = sampled_templates(templates, lambda template: template.placement, SAMPLED)
     try:
-        return _with_columns_for(costs, templates, sampled_templates(templates), budget)
+        return _with_columns_for(costs, templates, sample, budget)
     except TooFewColumns:
         return _with_columns_for(costs, templates, templates, budget)
 
@@ -150,16 +153,19 @@ def _with_columns_for(
     return MapspacePrograms(tree, columns, deferred, len(templates), tops)
 
 
-def sampled_templates(templates: Sequence[Template]) -> tuple[Template, ...]:
-    """Return a few templates of each placement, which mostly need as many columns as all.
+def sampled_templates(
+    templates: Sequence[T], placement_of: Callable[[T], Placement], most: int
+) -> list[T]:
+    """Return up to `most` templates of each placement, evenly spaced in the list.
 
-    A template is a mapping without its loops.
+    They mostly need as many label columns as all templates do. A template is a mapping without its
+    loops.
     """
-    by_placement: dict[Placement, list[Template]] = {}
+    by_placement: dict[Placement, list[T]] = {}
     for template in templates:
-        by_placement.setdefault(template.placement, []).append(template)
-    return tuple(
+        by_placement.setdefault(placement_of(template), []).append(template)
+    return [
         template
         for several in by_placement.values()
-        for template in several[:: -(-len(several) // SAMPLED)]
-    )
+        for template in several[:: -(-len(several) // most)]
+    ]
