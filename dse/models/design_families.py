@@ -20,7 +20,8 @@ from tilewright.mapper.searches.shared.hit_counts import SEARCHES
 if TYPE_CHECKING:
     from tilewright.arch.spec.architecture import Arch
     from tilewright.dse.study.study import StudyInput, StudySpec
-    from tilewright.mapper.fronts.designs.design_fronts import DesignFronts, DesignRange
+    from tilewright.mapper.fronts.designs.design_fronts import DesignFronts
+    from tilewright.mapper.fronts.designs.design_range import DesignRange
     from tilewright.mapper.fronts.designs.shared_work import SharedWork
     from tilewright.mapper.searches.request import Request
     from tilewright.mapper.searches.result import SearchResult
@@ -75,7 +76,7 @@ class DesignFiles:
         family: these knobs, with all their values. The search is done with the greatest value of
         each. Raises TilewrightError for a design that the files do not allow.
         """
-        from tilewright.mapper.fronts.designs.design_fronts import DesignRange
+        from tilewright.mapper.fronts.designs.design_range import DesignRange
 
         base = {**point, **{knob.path: max(knob.values) for knob in family}}
         request = self.request(base)
@@ -146,7 +147,7 @@ def _answerable(
 
     Each has a mark: whether each of its values still needs a search.
     """
-    from tilewright.mapper.fronts.designs.design_fronts import is_answerable
+    from tilewright.mapper.fronts.designs.design_range import is_answerable
 
     chosen: list[tuple[FamilyKnob, bool]] = []
     known_fanouts = 0

@@ -9,30 +9,24 @@ with the same fanouts; sets for other fanouts are found with the same programs (
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
 from math import inf
-from typing import NamedTuple
-
-import numpy as np
 
 from tilewright.arch.components.components import Memory
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.arch.flattening.flattening import depends_on_kept
 from tilewright.arch.spec.architecture import Arch
 from tilewright.mapper.evaluation.uncounted import uncounted
-from tilewright.mapper.fronts.designs.design_facts import facts_of, has_free_form
-from tilewright.mapper.fronts.designs.fact_ranges import DesignPlace, FactRanges, ranges_of
-from tilewright.mapper.fronts.designs.family_paths import FamilyPaths, Paths, flat_paths
+from tilewright.mapper.fronts.designs.design_range import DesignRange, is_answerable
+from tilewright.mapper.fronts.designs.fact_ranges import FactRanges
+from tilewright.mapper.fronts.designs.family_paths import FamilyPaths, Paths
+from tilewright.mapper.fronts.designs.front_tables import FanoutFronts, ScoredOnce
 from tilewright.mapper.fronts.designs.priced_score import joined_score, priced_score
-from tilewright.mapper.fronts.designs.shared_work import SharedWork
 from tilewright.mapper.fronts.einsum_fronts import EinsumFront, EinsumFrontSolver
 from tilewright.mapper.fronts.front import Front
-from tilewright.mapper.fronts.sequence_front import fold_rows
 from tilewright.mapper.mapping.mapping import Mapping as LoopNest
-from tilewright.mapper.mapping.score import Score
 from tilewright.mapper.mapping.scored_mapping import ScoredMapping
 from tilewright.mapper.model.conventions import conventions_called
 from tilewright.mapper.model.evaluation import score_mapping
@@ -41,71 +35,14 @@ from tilewright.mapper.searches.budget import Budget, WorkLeft
 from tilewright.mapper.searches.exact.kernels import Floats
 from tilewright.mapper.searches.exact.label_fields import DesignFamily
 from tilewright.mapper.searches.mapping_scorer import figures_agree
-from tilewright.mapper.searches.objective.measures import COST_METRICS, FrontMetrics
-from tilewright.mapper.searches.request import Request, SearchSettings
-from tilewright.mapper.searches.restrictions import Restrictions
+from tilewright.mapper.searches.objective.measures import FrontMetrics
+from tilewright.mapper.searches.request import Request
 from tilewright.mapper.searches.result import SearchCertificate, SearchResult, SearchStatistics
-from tilewright.mapper.searches.scope import einsum_restrictions, unfused_restrictions
 from tilewright.mapper.searches.search_errors import InternalError
-from tilewright.mapper.searches.unfused import shared_tensors, unfused_mapping
+from tilewright.mapper.searches.unfused import unfused_mapping
 from tilewright.mapper.verification.verification import verified_moments
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import InfeasibleMapping, UnsupportedFeature
-
-_TIE = 1e-12  # relative difference of equal values: sums of the same terms in another order
-_FAR_TIE = 1e-11  # the same where no value beyond it can be equal to the least
-_SECOND = {"energy": 1, "latency": 0, "edp": 0}  # column that decides between equal values
-
-
-@dataclass(frozen=True)
-class DesignRange:
-    """A family of designs around one request, and the architectures with one knob changed.
-
-    A knob is a parameter of the study. `request`: what is asked of each design, with the
-    architecture of the largest. `knobs`: per knob, the architectures with each of its values, other
-    knobs as in the request. `work`: what a search for all of them may do at most.
-    """
-
-    request: Request
-    knobs: tuple[tuple[Arch, ...], ...]
-    work: SharedWork | None = None
-
-    def limits_of_work(self) -> Iterable[WorkLeft | None]:
-        """Return how much work a search may do, in the order to try; None: as much as it takes."""
-        return (None,) if self.work is None else self.work.limits()
-
-    @cached_property
-    def paths(self) -> FamilyPaths:
-        """The paths of components of the designs."""
-        return FamilyPaths(self.request)
-
-    def ranges(self) -> FactRanges | None:
-        """Return the numbers in which the designs differ; None if they differ in anything else."""
-        family = self.paths
-        base = flat_paths(family.base)
-        known = facts_of(base)
-        if known is None or not has_free_form(base, tuple(self.request.arch.variables)):
-            return None
-        turned = [[family.design(arch).facts for arch in knob] for knob in self.knobs]
-        facts = [list(filter(None, knob)) for knob in turned]
-        if list(map(len, facts)) != list(map(len, turned)):
-            return None
-        ranges = ranges_of(known, facts)
-        if ranges is None or not ranges.has_largest_base or _lanes_depend(base, ranges):
-            return None
-        return ranges
-
-
-def _lanes_depend(paths: Sequence[FlatArch], ranges: FactRanges) -> bool:
-    """Tell whether fanouts differ between designs and do more than limit the number of lanes.
-
-    So with min_usage, with usage_scale, or with a fanout of 1 in some design.
-    """
-    if not ranges.fanouts:
-        return False
-    dims = [dim for flat in paths for c in flat.components for dim in c.spatial]
-    single = any(fanouts[0] < 2 for fanouts in ranges.fanouts.values())
-    return single or any(dim.min_usage > 0 or dim.usage_scale != 1 for dim in dims)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,59 +64,6 @@ class _SearchedRequest(Request):
         return Budget(self.deadline, stops_on_request=True, work=self.work)
 
 
-@dataclass(frozen=True, slots=True)
-class _FrontTable:
-    """The Pareto set of one Einsum: its mappings, and a row of numbers for each.
-
-    `rows`: joule, second, bits of memories that differ, joule at further prices, shape (mappings,
-    metrics). `scores`: of the mappings, by the model on the design searched.
-    """
-
-    mappings: tuple[LoopNest, ...]
-    rows: Floats
-    scores: tuple[Score, ...]
-
-
-class _ScoredOnce(NamedTuple):
-    """A mapping of the workload (`best`) scored on the largest design.
-
-    `paths`, `computes`: of each Einsum. `shares`: per Einsum, the share of each memory that it
-    fills.
-    """
-
-    best: ScoredMapping
-    paths: tuple[FlatArch, ...]
-    computes: tuple[str, ...]
-    shares: Sequence[Mapping[str, Fraction]]
-
-
-class _Fronts(NamedTuple):
-    """The Pareto set of each Einsum for some fanouts (`tables`), with scores computed so far.
-
-    `restrictions`: under which they hold. `scored`: by the number of the chosen point of each
-    Einsum; None: no mapping of the largest design. `shares`: by (Einsum, point), the share of each
-    memory that it fills at its fullest moment.
-    """
-
-    tables: tuple[_FrontTable, ...]
-    restrictions: Restrictions
-    scored: dict[tuple[int, ...], _ScoredOnce | None]
-    shares: dict[tuple[int, int], Mapping[str, Fraction]]
-
-    def chosen(self, choice: tuple[int, ...]) -> list[LoopNest]:
-        """Return the mapping of each Einsum; `choice`: numbers of the points."""
-        pairs = zip(self.tables, choice, strict=True)
-        return [table.mappings[number] for table, number in pairs]
-
-    def chosen_scores(self, choice: Sequence[int]) -> list[Score]:
-        """Return the score of each Einsum's mapping on the largest design.
-
-        `choice`: point numbers.
-        """
-        pairs = zip(self.tables, choice, strict=True)
-        return [table.scores[number] for table, number in pairs]
-
-
 class DesignFronts:
     """The Pareto sets of the Einsums of a workload, for all designs of a family.
 
@@ -193,7 +77,7 @@ class DesignFronts:
         self._paths = family.paths
         self._searched = _searched(family.request, self._paths, ranges)
         self._kept_counts = _kept_counts(family.request)
-        self._fronts: dict[tuple[int, ...], _Fronts | None] = {}
+        self._fronts: dict[tuple[int, ...], FanoutFronts | None] = {}
 
     def answer(self, arch: Arch) -> SearchResult | None:
         """Return the best mapping on a design with its certificate, without a search.
@@ -210,29 +94,20 @@ class DesignFronts:
         fronts = self._fronts_of(place.fanouts)
         if fronts is None:
             return None
-        most = np.array(place.sizes)
-        fitting = [
-            np.flatnonzero((table.rows[:, 2 : 2 + len(most)] <= most).all(axis=1))
-            for table in fronts.tables
-        ]
-        if not all(map(len, fitting)):
+        best = fronts.best(place, self._family.request.options.objective)
+        if best is None:
             return None
-        pairs = zip(fronts.tables, fitting, strict=True)
-        costs = [_costs(table.rows[numbers], place) for table, numbers in pairs]
-        row, points = _best_points(costs, self._family.request.options.objective)
-        chosen = zip(fitting, points, strict=True)
-        choice = tuple(int(numbers[point]) for numbers, point in chosen)
-        if choice not in fronts.scored:
-            fronts.scored[choice] = self._score(fronts, choice)
-        known = fronts.scored[choice]
-        return None if known is None else self._answer(arch, paths, known, row, fronts)
+        if best.choice not in fronts.scored:
+            fronts.scored[best.choice] = self._score(fronts, best.choice)
+        known = fronts.scored[best.choice]
+        return None if known is None else self._answer(arch, paths, known, best.costs, fronts)
 
-    def _fronts_of(self, fanouts: tuple[int, ...]) -> _Fronts | None:
+    def _fronts_of(self, fanouts: tuple[int, ...]) -> FanoutFronts | None:
         if fanouts not in self._fronts:
             self._fronts[fanouts] = self._search(fanouts)
         return self._fronts[fanouts]
 
-    def _search(self, fanouts: tuple[int, ...]) -> _Fronts | None:
+    def _search(self, fanouts: tuple[int, ...]) -> FanoutFronts | None:
         """Find the Pareto sets for designs with so many lanes.
 
         `fanouts`: one per dimension that differs. None if they are not proven complete, if nothing
@@ -244,7 +119,7 @@ class DesignFronts:
         for work in self._family.limits_of_work():
             fronts = self._front_of_each(metrics, work)
             if fronts is not None:
-                return _with_tables(fronts)
+                return FanoutFronts.of(fronts)
             if work is None or work.units >= 0:  # more work does not help
                 return None
         return None
@@ -265,7 +140,7 @@ class DesignFronts:
         return fronts
 
     def _answer(
-        self, arch: Arch, paths: Paths, known: _ScoredOnce, row: Floats, fronts: _Fronts
+        self, arch: Arch, paths: Paths, known: ScoredOnce, row: Floats, fronts: FanoutFronts
     ) -> SearchResult | None:
         """Return a scored mapping as the answer for a design; None if it does not fit there.
 
@@ -287,7 +162,7 @@ class DesignFronts:
             best, Front((best,)), proof, SearchStatistics(), notes=uncounted(arch, score)
         )
 
-    def _score(self, fronts: _Fronts, choice: tuple[int, ...]) -> _ScoredOnce | None:
+    def _score(self, fronts: FanoutFronts, choice: tuple[int, ...]) -> ScoredOnce | None:
         """Score and verify the mapping of the workload from one point of each Einsum's front.
 
         `choice`: the number of the point, per Einsum. On the largest design. None if the mapping is
@@ -309,10 +184,10 @@ class DesignFronts:
             return None
         notes = (*score.notes, *uncounted(arch, score))
         best = ScoredMapping(mapping, replace(score, verified=True, notes=notes))
-        return _ScoredOnce(best, taken, computes, shares)
+        return ScoredOnce(best, taken, computes, shares)
 
     def _shares(
-        self, fronts: _Fronts, choice: tuple[int, ...], mappings: Sequence[LoopNest]
+        self, fronts: FanoutFronts, choice: tuple[int, ...], mappings: Sequence[LoopNest]
     ) -> list[Mapping[str, Fraction]]:
         """Return, per Einsum, the share of each memory that its mapping fills, 0 to 1.
 
@@ -357,7 +232,7 @@ def _taken(paths: Paths, computes: Sequence[str]) -> tuple[FlatArch, ...]:
     )
 
 
-def _fits(known: _ScoredOnce, paths: Sequence[FlatArch]) -> bool:
+def _fits(known: ScoredOnce, paths: Sequence[FlatArch]) -> bool:
     """Tell whether a mapping fits memories of other sizes: it fills as many bits as before."""
     before, after = _sizes(known.paths), _sizes(paths)
     return all(
@@ -373,20 +248,6 @@ def _sizes(paths: Sequence[FlatArch]) -> dict[str, float]:
     return {c.name: c.size for c in components if isinstance(c, Memory)}
 
 
-def _costs(rows: Floats, place: DesignPlace) -> Floats:
-    """Return the joules and seconds of mappings on a design, shape (mappings, 2).
-
-    `rows`: joules at the least prices, seconds, bits of memories, joules at further prices. The
-    design's prices are the least ones, plus a share of the step to the most of each group.
-    """
-    least, seconds = rows[:, 0], rows[:, 1]
-    further = rows[:, 2 + len(place.sizes) :]
-    energy = least + place.watts * seconds
-    for group, share in enumerate(place.shares):
-        energy = energy + share * (further[:, (1 << group) - 1] - least)
-    return np.column_stack([energy, seconds])
-
-
 def design_fronts(family: DesignRange) -> DesignFronts | None:
     """Return the Pareto sets that answer for all designs of a family, to be searched when asked.
 
@@ -396,19 +257,6 @@ def design_fronts(family: DesignRange) -> DesignFronts | None:
     """
     ranges = family.ranges() if is_answerable(family.request) else None
     return None if ranges is None else DesignFronts(family, ranges)
-
-
-def is_answerable(request: Request) -> bool:
-    """Tell whether Pareto sets of single Einsums can hold the answer to a request.
-
-    The request asks for one best mapping; Einsums share no tensor, none is a copy or persistent.
-    """
-    if not _asks_for_one_best(request.options) or shared_tensors(request.workload):
-        return False
-    accesses = [
-        (einsum, access) for einsum in request.workload.einsums for access in einsum.accesses
-    ]
-    return not any(einsum.is_copy or access.persistent for einsum, access in accesses)
 
 
 def _searched(request: Request, family: FamilyPaths, ranges: FactRanges) -> _SearchedRequest:
@@ -427,64 +275,3 @@ def _metrics(ranges: FactRanges, most_lanes: tuple[tuple[str, str, int], ...]) -
         tuple(ranges.sizes.values()),
         DesignFamily(ranges.prices, most_lanes),
     )
-
-
-def _asks_for_one_best(options: SearchSettings) -> bool:
-    """Tell whether options ask for the least of one metric of the whole workload, without limits.
-
-    False with other conventions than the default, a method, a budget, a memory limit, uneven tiles
-    or a front.
-    """
-    plain = options.objective in COST_METRICS and options.conventions == "default"
-    unlimited = options.budget is None and options.max_memory is None
-    whole = options.einsum is None and options.method is None
-    return plain and unlimited and whole and not (options.uneven or options.front)
-
-
-def _with_tables(fronts: Sequence[EinsumFront]) -> _Fronts:
-    tables = tuple(
-        _FrontTable(
-            tuple(p.mapping for p in f.points),
-            np.array([p.row for p in f.points]),
-            tuple(p.score for p in f.points),
-        )
-        for f in fronts
-    )
-    return _Fronts(tables, _restrictions(fronts), {}, {})
-
-
-def _restrictions(fronts: Sequence[EinsumFront]) -> Restrictions:
-    spaces = [front.spaces[0] for front in fronts]
-    return einsum_restrictions(spaces[0]) if len(spaces) == 1 else unfused_restrictions(spaces)
-
-
-def _best_points(costs: Sequence[Floats], objective: str) -> tuple[Floats, list[int]]:
-    """Return (joule, second) of the mapping with the least objective, and its point of each table.
-
-    `costs`: (joule, second) of the points of each Einsum.
-    """
-    if len(costs) == 1:
-        values = _values(costs[0], objective)
-        close = np.flatnonzero(values <= values.min() * (1 + _FAR_TIE))
-        if len(close) == 1:
-            return costs[0][close[0]], close.tolist()
-    folded = fold_rows(costs)
-    row = _best_row(folded.rows, objective)
-    return folded.rows[row], folded.choices[row].tolist()
-
-
-def _values(rows: Floats, objective: str) -> Floats:
-    """Return the objective of rows (joule, second)."""
-    energy, latency = rows[:, 0], rows[:, 1]
-    values: Floats = {"energy": energy, "latency": latency, "edp": energy * latency}[objective]
-    return values
-
-
-def _best_row(rows: Floats, objective: str) -> int:
-    """Return the number of the row (joule, second) with the least objective.
-
-    Of equal ones the one with the least of the other metric, energy if the product is minimized.
-    """
-    values = _values(rows, objective)
-    ties = np.flatnonzero(values <= values.min() * (1 + _TIE))
-    return int(ties[np.argmin(rows[ties, _SECOND[objective]])])

@@ -12,7 +12,8 @@ from explore import at_night
 
 from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.load import load_arch
-from tilewright.mapper.fronts.designs.design_fronts import DesignFronts, DesignRange, design_fronts
+from tilewright.mapper.fronts.designs.design_fronts import DesignFronts, design_fronts
+from tilewright.mapper.fronts.designs.design_range import DesignRange
 from tilewright.mapper.model.evaluation import score_mapping
 from tilewright.mapper.searches.api import search
 from tilewright.mapper.searches.request import request_of

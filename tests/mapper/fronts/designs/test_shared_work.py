@@ -7,7 +7,8 @@ from nodes import arch_text, mac, memory
 
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.fronts.designs import shared_work
-from tilewright.mapper.fronts.designs.design_fronts import DesignRange, design_fronts
+from tilewright.mapper.fronts.designs.design_fronts import design_fronts
+from tilewright.mapper.fronts.designs.design_range import DesignRange
 from tilewright.mapper.fronts.designs.shared_work import SharedWork
 from tilewright.mapper.searches.api import search
 from tilewright.mapper.searches.request import request_of
