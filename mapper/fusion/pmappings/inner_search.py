@@ -361,7 +361,7 @@ class InnerSearch:
     def _least_charge(self, term: CostTerm) -> float:
         key = term.tensor, term.kind, term.lanes
         if key not in self._count_ranges:
-            counts = self._engine.count(*key)
+            counts = self._engine.arrays.count(*key)
             self._count_ranges[key] = float(counts.min()), float(counts.max())
         least, greatest = self._count_ranges[key]
         return term.factor * (least if term.factor > 0 else greatest)

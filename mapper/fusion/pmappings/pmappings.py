@@ -377,7 +377,7 @@ class PmappingMaker:
     def _charge(self, labels: Floats, terms: Sequence[CostTerm], tile_states: Ints) -> None:
         """Add the calls that `terms` charge at tile shapes `tile_states` to labels, in place."""
         for term in terms:
-            counts = self._engine.count(term.tensor, term.kind, term.lanes)
+            counts = self._engine.arrays.count(term.tensor, term.kind, term.lanes)
             labels[:, term.field] += term.factor * counts[tile_states]
 
     def _reserved_bits(

@@ -77,7 +77,10 @@ class EnergiesAtPrices:
         return energies
 
     def _before_choices(self, step: SpatialStep, number: int, after: Floats) -> Floats:
-        choices, available = self._engine.choice_arrays(step), self._engine.available(step.loops)
+        choices, available = (
+            self._engine.arrays.choice_arrays(step),
+            self._engine.arrays.available(step.loops),
+        )
         added, lanes = self._joules_of(number), np.zeros(after.shape[1])
         if available is not None:
             added = [joules[available] for joules in added]
@@ -87,8 +90,8 @@ class EnergiesAtPrices:
 
     def _before_loops(self, step: TemporalLoops, after: Floats) -> Floats:
         if not step.single:
-            return kernels.least_along(after, self._engine.axes_of(step.variables))
-        axes = (self._engine.axes_of((variable,)) for variable in step.variables)
+            return kernels.least_along(after, self._engine.arrays.axes_of(step.variables))
+        axes = (self._engine.arrays.axes_of((variable,)) for variable in step.variables)
         return least_of([after, *(kernels.least_along(after, several) for several in axes)])
 
     def _joules_of(self, number: int) -> list[Floats]:
@@ -102,5 +105,5 @@ class EnergiesAtPrices:
 
     def _joules_at(self, step: ProgramStep) -> Floats:
         if isinstance(step, SpatialStep):
-            return self._engine.new_choices(step).energy(self._engine.fields.width)
-        return self._engine.energy_of(step)
+            return self._engine.arrays.new_choices(step).energy(self._engine.fields.width)
+        return self._engine.arrays.energy_of(step)
