@@ -42,9 +42,7 @@ class Mirror:
         try:
             self._study = _opened(spec, target, name)
             self._count = len(self._study.get_trials(deepcopy=False))
-        except TilewrightError:
-            raise
-        except Exception as error:  # of any driver of a database
+        except _storage_errors() as error:
             raise TilewrightError(
                 f"the mirror cannot be opened: {_first_line(error)}",
                 value=self._target,
@@ -60,11 +58,15 @@ class Mirror:
         TilewrightError if the mirror has those of another run.
         """
         del seconds, sharing
+        base = next((t.metrics for t in trials[:1] if t.baseline), None)
+        first = self._count
+        copies = [self._frozen(t, base) for t in trials[first:]]
         try:
-            self._copy(trials)
-        except TilewrightError:
-            raise
-        except Exception as error:  # of any driver of a database
+            if not self._checked:
+                self._check(trials)
+            self._study.add_trials(copies[self._count - first :])
+            self._count = len(trials)
+        except _storage_errors() as error:
             self._checked = False  # it may have some of the trials
             say(f"note: the mirror {self._target} is left behind: {_first_line(error)}")
 
@@ -75,13 +77,6 @@ class Mirror:
         """Check that nothing was copied yet; else TilewrightError: they are of another run."""
         if self._count:
             raise self._of_another_run()
-
-    def _copy(self, trials: Sequence[Trial]) -> None:
-        if not self._checked:
-            self._check(trials)
-        base = next((t.metrics for t in trials[:1] if t.baseline), None)
-        self._study.add_trials([self._frozen(t, base) for t in trials[self._count :]])
-        self._count = len(trials)
 
     def _check(self, trials: Sequence[Trial]) -> None:
         """Check that the trials in the mirror are the first ones of this run, and count them."""
@@ -168,6 +163,19 @@ def _opened(spec: StudySpec, target: str, name: str) -> Any:
         warnings.simplefilter("ignore")  # Optuna's mark of what is experimental
         study.set_metric_names([objective.metric for objective in spec.objectives])
     return study
+
+
+def _storage_errors() -> tuple[type[Exception], ...]:
+    """Return what a storage raises that cannot be opened, read or written.
+
+    Those of Optuna, databases, files and drivers; those of Python for what Optuna does not expect:
+    arguments in a URL, a journal that another program wrote, a study that was deleted meanwhile.
+    """
+    from optuna.exceptions import OptunaError
+    from sqlalchemy.exc import SQLAlchemyError
+
+    of_files = (OptunaError, SQLAlchemyError, OSError, ImportError)
+    return (*of_files, AssertionError, LookupError, RuntimeError, TypeError, ValueError)
 
 
 def _with_driver(url: str) -> str:

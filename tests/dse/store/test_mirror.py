@@ -101,8 +101,23 @@ def test_a_journal_with_a_torn_last_line_is_brought_up_to_date(toy, tmp_path):
 
 def test_a_mirror_that_cannot_be_opened(toy, tmp_path):
     spec = load_study(toy.write_study(tmp_path))
-    with pytest.raises(TilewrightError, match="cannot be opened"):
-        Mirror(spec, "sqlite:////nowhere/at/all/study.db", "toy")
+    journals = [b"1", b"abc", b"\xff\xfe", b"{}", b'{"op_code": 99, "worker_id": "x"}']
+    targets = ["sqlite:////nowhere/at/all/study.db", "postgresql+none://host/x", "sqlite:///\0"]
+    for number, line in enumerate(journals):
+        (tmp_path / f"{number}.log").write_bytes(line + b"\n")
+        targets.append(str(tmp_path / f"{number}.log"))
+    for target in targets:
+        with pytest.raises(TilewrightError, match="cannot be opened"):
+            Mirror(spec, target, "toy")
+
+
+def test_a_defect_in_a_copy_is_no_fault_of_the_mirror(toy, tmp_path, monkeypatch):
+    spec = load_study(toy.write_study(tmp_path), {"search.trials": 8})
+    mirror = Mirror(spec, f"sqlite:///{tmp_path / 'study.db'}", "toy")
+    monkeypatch.delitem(mirror._distributions, next(iter(mirror._distributions)))
+    execution = RunSettings(evaluator=toy.ToyModel(0.0), watcher=mirror)
+    with pytest.raises(ValueError, match="Inconsistent parameters"):
+        start_study(spec, tmp_path / "run", execution)
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
