@@ -149,7 +149,7 @@ class Kernel:
 class LongKernel(Kernel):
     """A kernel that runs for long: other Python threads run meanwhile.
 
-    They must not touch its arrays.
+    They must not touch its arrays, but for one whose purpose that is: to tell it to end.
     """
 
     is_long = True

@@ -29,12 +29,13 @@ corner's.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from threading import get_ident
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tilewright.arch.compiled import Kernel
+from tilewright.arch.compiled import Kernel, LongKernel
 from tilewright.mapper.searches.budget import EndReason, OutOfBudget, WorkLeft
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ Bools = NDArray[np.bool_]
 LabelArrays = tuple[Ints, Floats]  # start, label
 ENERGY, LATENCY, EDP, FRONT = 0.0, 1.0, 2.0, 3.0
 _ANY_WORK: Final = 1 << 62
+_latest_job: Final[dict[int, Ints]] = {}  # of a kernel, by thread
 
 
 class PruningArrays(NamedTuple):
@@ -176,10 +178,15 @@ def _kernel(name: str, *arguments: str) -> Kernel:
     return Kernel(_HOME, name, f"void({', '.join(arguments)})", records=_RECORDS)
 
 
-_closure = _kernel("closure", _I1, f"LabelRows, {_I2}, PruningArrays, LabelTable, LabelTable")
-_distribute = _kernel("distribute", _I1, "LabelRows, ChoiceRows, PruningArrays, LabelTable")
-_charge = _kernel("charge", _I1, "LabelRows, ChargeArrays, PruningArrays, LabelTable")
-_union = _kernel("union", _I1, "LabelTable, LabelTable, LabelTable")
+def _step(name: str, arguments: str) -> LongKernel:
+    """Return a kernel that takes a job first, so that another thread can end it."""
+    return LongKernel(_HOME, name, f"void({_I1}, {arguments})", records=_RECORDS)
+
+
+_closure = _step("closure", f"LabelRows, {_I2}, PruningArrays, LabelTable, LabelTable")
+_distribute = _step("distribute", "LabelRows, ChoiceRows, PruningArrays, LabelTable")
+_charge = _step("charge", "LabelRows, ChargeArrays, PruningArrays, LabelTable")
+_union = _step("union", "LabelTable, LabelTable, LabelTable")
 _first_of_groups = _kernel("first_of_groups", _I1, _F2, "float64", _I1, "bool[::1]")
 _undo_distribute = _kernel("undo_distribute", _F1, _F1, _I2, _F2, _F1, _F1, _F1)
 least_above = _kernel("least_above", _F1, "int64, int64, float64")
@@ -336,7 +343,18 @@ def _run(
 
 def _new_job(nd: int, work: WorkLeft | None) -> Ints:
     """Return the job of a kernel that compares `nd` fields (label_kernels.py)."""
-    return np.array([nd, 0, 0, _ANY_WORK if work is None else work.units, 0], np.int64)
+    job = np.array([nd, 0, 0, _ANY_WORK if work is None else work.units, 0], np.int64)
+    _latest_job[get_ident()] = job
+    return job
+
+
+def end_step(thread: int) -> None:
+    """Have the kernel that runs in a thread return soon, as if its work were used up.
+
+    For a thread that interrupts the search there: what the step has made is lost.
+    """
+    if thread in _latest_job:
+        _latest_job[thread][3] = -1
 
 
 def _new_rows(table: LabelArrays, capacity: int) -> LabelTable:

@@ -454,6 +454,8 @@ def union(job: Ints, left: LabelTable, right: LabelTable, results: LabelTable) -
             _copy(other_label, index, out, count)
             origin[count, 0], origin[count, 1] = other_source[index, 0], other_source[index, 1]
             count = _insert(out, origin, first, count, job)
+        if job[3] < 0:
+            return
     _finish(job, begin, count)
 
 

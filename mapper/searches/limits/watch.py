@@ -17,6 +17,7 @@ from typing import Generic, TypeVar
 
 from tilewright.arch.lean.background import UNDISTURBED, start_undisturbed
 from tilewright.mapper.searches.budget import STOP_REQUESTED, Budget, EndReason, resident_bytes
+from tilewright.mapper.searches.exact.kernels import end_step
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -39,8 +40,9 @@ def interrupted_when(
     """Return what `action` does; if it is interrupted, what `instead` does.
 
     `reached`: asked in another thread, some fifty times a second; once it returns something, this
-    is why `action` is interrupted, and given to `instead`. Long calls of machine code are
-    interrupted when they return; until then `reached` is asked again, three times a second.
+    is why `action` is interrupted, and given to `instead`. A step over labels ends at once. Other
+    calls of machine code are interrupted when they return; until then `reached` is asked again,
+    three times a second.
     """
     watch: _Watch[R] = _Watch(reached)
     try:
@@ -97,6 +99,7 @@ class _Watch(Generic[R]):
             self.reason = self.reason or reason
             if self.reason is not None:
                 _raise_in(self._searching, self.interruption)
+                end_step(self._searching)
                 pause = _ONCE_MORE
 
 

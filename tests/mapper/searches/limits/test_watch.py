@@ -18,6 +18,9 @@ import pytest
 
 from tilewright.arch.errors import lacks_memory
 from tilewright.mapper.searches.budget import STOP_REQUESTED, Budget, EndReason, resident_bytes
+from tilewright.mapper.searches.exact import kernels
+from tilewright.mapper.searches.exact.remaining.carried_energy import NOTHING_CARRIED
+from tilewright.mapper.searches.exact.remaining.remaining_latency import UNTIMED
 from tilewright.mapper.searches.limits import watch
 from tilewright.mapper.searches.limits.watch import Interruption, interrupted_when, limits_reached
 
@@ -108,6 +111,28 @@ def test_where_the_system_has_no_thread(monkeypatch: pytest.MonkeyPatch) -> None
     with pytest.raises(RuntimeError) as caught:
         interrupted_when(lambda: None, lambda: 3, lambda _: 4)
     assert lacks_memory(caught.value)
+
+
+def test_a_long_step_over_labels_ends_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One call of machine code would compare 400,000 labels with each other for minutes."""
+    rising = np.arange(400_000.0)
+    label = np.column_stack([rising, rising[::-1], -np.ones(400_000)])
+    table = np.array([0, len(label)]), np.ascontiguousarray(label)
+    same, further = [1.0, 1.0, 1.0, 0.0, 0.0, 0.0], [1.0, 1.0, 1.0, 0.5, -0.5, 0.0]
+    choices = kernels.ChoiceArrays(
+        np.zeros((2, 1), np.int64), np.array([same, further]), np.zeros((0, 1)), np.ones(2)
+    )
+    limits = np.array([0.0, inf, 0.0, 0.0, 0.0, 0.0, 2.0, inf])
+    no_time = UNTIMED.seconds, UNTIMED.terms, NOTHING_CARRIED.rows
+    pruning = kernels.PruningArrays(np.zeros(1), np.ones(1), limits, *no_time)
+    kernels.SEARCH_KERNELS[1].load()
+    begin = time.monotonic()
+    with soon(monkeypatch):
+        answer = interrupted_when(
+            after(0.05), lambda: kernels.distribute(table, 2, choices, pruning), lambda _: "late"
+        )
+    assert answer == "late"
+    assert time.monotonic() - begin < 30
 
 
 def test_an_interruption_that_is_not_heard_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
