@@ -11,7 +11,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -41,6 +41,20 @@ def compile_missing(kernels: Sequence[Kernel]) -> None:
         with _children(missing, Path(folder), starts):
             # The first kernels are the first child's: this process begins at the other end.
             _compile_untaken(missing[::-1], Path(folder))
+
+
+def compile_first(kernels: Sequence[Kernel], tell: Callable[[], object]) -> None:
+    """Compile those of some kernels that are not on disk, before something that has a limit begins.
+
+    `tell`: called before, if any is missing.
+    """
+    missing = [kernel for kernel in kernels if not is_kept(kernel)]
+    if not missing:
+        return
+    tell()
+    compile_missing(missing)
+    for kernel in missing:
+        kernel.load()
 
 
 def compile_as_told() -> None:

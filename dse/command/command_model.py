@@ -156,7 +156,8 @@ def search_options() -> Callable[[F], F]:
                      help="Rank variables that may have a smaller last tile: m,k or all."),
         click.option("--budget", type=QuantityType(SECONDS, may_be_zero=True), default=None,
                      metavar="SECONDS",
-                     help="Stop then, with the best mapping so far and a proven bound."),
+                     help="Stop then, with the best mapping so far and a proven bound. What is"
+                     " compiled once on a computer does not count."),
         click.option("--max-memory", type=QuantityType(BYTES, may_be_zero=False), default=None,
                      metavar="BYTES", help="A search stops before the process needs more: 4e9 or"
                      " '4 GB'."),

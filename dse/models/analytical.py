@@ -16,6 +16,7 @@ from tilewright.dse.study.design_space import Point, Space
 from tilewright.dse.study.study import StudyInput
 
 if TYPE_CHECKING:
+    from tilewright.arch.compiled import Kernel
     from tilewright.arch.spec.architecture import Arch
     from tilewright.mapper.mapping.mapping import Mapping, Node
     from tilewright.mapper.mapping.score import Score
@@ -43,6 +44,12 @@ class AnalyticalEvaluator:
     def leaves_out_details(self) -> bool:
         """Whether details are made only when asked for: they take longer than to know a mapping."""
         return bool(self.family)
+
+    def kernels(self) -> Sequence[Kernel]:
+        """Return the compiled functions that a design may call."""
+        from tilewright.mapper.searches.exact.kernels import SEARCH_KERNELS
+
+        return SEARCH_KERNELS
 
     def evaluate(self, point: Point) -> Outcome:
         """Search the best mapping of the workload on one design and return its metrics.

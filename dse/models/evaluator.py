@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from tilewright.arch.errors import TilewrightError, lacks_memory
 from tilewright.dse.study.design_space import Point
@@ -19,6 +19,9 @@ from tilewright.mapper.searches.shared.hit_counts import (
     SIMULATIONS,
     STRUCTURES,
 )
+
+if TYPE_CHECKING:
+    from tilewright.arch.compiled import Kernel
 
 Status = Literal["feasible", "infeasible", "excluded", "failed", "error"]
 """`excluded`: not executed, as an executed design beats its lower bounds; `failed`: not evaluated
@@ -71,6 +74,12 @@ class Evaluator(Protocol):
         Raises a TilewrightError if the design cannot be built.
         """
         ...
+
+
+def kernels_of(evaluator: Evaluator) -> Sequence[Kernel]:
+    """Return the compiled functions that a model's designs may call; none if it does not tell."""
+    kernels: Sequence[Kernel] = getattr(evaluator, "kernels", tuple)()
+    return kernels
 
 
 def parts_of(einsum: str, parts: Mapping[str, float]) -> dict[str, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import inf
@@ -21,6 +21,7 @@ from tilewright.mapper.searches.shared.hit_counts import KEEPING
 from tilewright.mapper.workload.errors import InfeasibleMapping
 
 if TYPE_CHECKING:
+    from tilewright.arch.compiled import Kernel
     from tilewright.arch.spec.architecture import Arch
     from tilewright.mapper.workload.workload import Workload
     from tilewright.simulator.execution.execution import Execution
@@ -53,6 +54,13 @@ class SimulatedEvaluator:
     def leaves_out_details(self) -> bool:
         """Whether a design whose execution is known has details only when asked for."""
         return True
+
+    def kernels(self) -> Sequence[Kernel]:
+        """Return the compiled functions that a design may call: those of both engines."""
+        from tilewright.simulator.engine.features import engine_kernels
+        from tilewright.simulator.fast.fast_entries import OF_TIMES
+
+        return [*OF_TIMES, *engine_kernels()]
 
     def evaluate(self, point: Point) -> Outcome:
         """Search and execute one design; return its metrics and report details.

@@ -8,7 +8,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from tilewright.arch.errors import TilewrightError
-from tilewright.dse.models.evaluator import Evaluator, Outcome, Proof
+from tilewright.dse.models.evaluator import Evaluator, Outcome, Proof, kernels_of
 from tilewright.dse.run.pareto import non_dominated
 from tilewright.dse.study.design_space import Point, Space
 from tilewright.dse.study.study import StudyInput
@@ -16,6 +16,8 @@ from tilewright.dse.study.study import StudyInput
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from tilewright.arch.compiled import Kernel
 
 _SUMS = ("energy", "latency", "cycles", "hops", "dram_traffic", "reshard_cycles")
 _MEANS = ("utilization",)  # by latency
@@ -41,6 +43,10 @@ class WeightedEvaluator:
     def leaves_out_details(self) -> bool:
         """Whether details are made only when asked for, as by the models."""
         return any(getattr(model, "leaves_out_details", False) for model in self.models)
+
+    def kernels(self) -> Sequence[Kernel]:
+        """Return the compiled functions that a design may call: those of the models' kind."""
+        return kernels_of(self.models[0])
 
     def evaluate(self, point: Point) -> Outcome:
         """Evaluate one design with every workload; raises what the first that fails raises."""

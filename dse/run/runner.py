@@ -14,9 +14,11 @@ from typing import Any, Literal
 from tilewright.arch.errors import TilewrightError
 from tilewright.arch.files.source import load_document
 from tilewright.arch.quantities import some
+from tilewright.dse.command.console import say
 from tilewright.dse.islands.island_search import Crew, search_islands
 from tilewright.dse.islands.rounds import island_details
 from tilewright.dse.models.dask_workers import check_executor
+from tilewright.dse.models.design_watch import compile_once
 from tilewright.dse.models.evaluator import (
     NOTHING_SHARED,
     Attempt,
@@ -42,6 +44,7 @@ from tilewright.dse.study.study import StudySpec
 from tilewright.dse.study.study_loading import load_study
 from tilewright.simulator.known.code_hash import code_hash
 
+_COMPILING = "compiling what designs call, once on a computer, before their limits begin"
 _FILE_MOVED = re.compile(r"^(arch|workload|workloads)(\.\d+)?\.file:|^machine:")
 Ending = Literal["done", "nothing feasible", "interrupted"]
 EXIT_CODES: Mapping[Ending, int] = {"done": 0, "nothing feasible": 3, "interrupted": INTERRUPTED}
@@ -239,6 +242,8 @@ def _run(spec: StudySpec, run: RunDirectory, run_settings: RunSettings) -> Study
     )
     crew = Crew(evaluator, run_settings.workers, run_settings.executor, setting.earlier_outcomes)
     with _stopping(run_settings) as stop:
+        if spec.limits.is_limited:
+            compile_once(evaluator, lambda: say(_COMPILING))
         if spec.islands > 1:
             trials = search_islands(setting, run, crew, stop.is_set)
             crew = crew.part(0, 1)

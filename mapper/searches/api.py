@@ -9,8 +9,7 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
-from tilewright.arch.compiled import is_kept
-from tilewright.arch.parallel_compilation import compile_missing
+from tilewright.arch.parallel_compilation import compile_first
 from tilewright.arch.spec.architecture import Arch
 from tilewright.mapper.evaluation.verified_answer import verified_answer
 from tilewright.mapper.fronts.front import Front
@@ -89,12 +88,8 @@ def _compile_first(tell: Callable[[Progress], None] | None) -> None:
 
     `tell`: gets what is done, if anything is.
     """
-    missing = [kernel for kernel in SEARCH_KERNELS if not is_kept(kernel)]
-    if missing and tell is not None:
-        tell(Progress("compiling the search, once on a computer", inf, 0.0))
-    compile_missing(missing)
-    for kernel in missing:
-        kernel.load()
+    state = Progress("compiling the search, once on a computer", inf, 0.0)
+    compile_first(SEARCH_KERNELS, lambda: tell and tell(state))
 
 
 def _names(request: Request) -> str:

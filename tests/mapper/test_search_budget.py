@@ -287,8 +287,9 @@ def test_what_a_search_calls_is_compiled_before_its_budget_begins(
     """With no machine code on disk; a stand-in for the compilation, which takes seconds."""
     compiled: list[str] = []
     states: list[str] = []
-    monkeypatch.setattr(api, "is_kept", lambda _: False)
-    monkeypatch.setattr(api, "compile_missing", lambda kernels: compiled.extend(map(str, kernels)))
+    at = "tilewright.arch.parallel_compilation"
+    monkeypatch.setattr(f"{at}.is_kept", lambda _: False)
+    monkeypatch.setattr(f"{at}.compile_missing", lambda each: compiled.extend(map(str, each)))
     monkeypatch.setattr(api, "request_of", lambda *_: states.append("budget begins") or stop())
     monkeypatch.setattr(Kernel, "load", lambda kernel: states.append(kernel.name))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilewright.arch.errors import TilewrightError
-from tilewright.arch.parallel_compilation import compile_missing, processors
+from tilewright.arch.parallel_compilation import compile_first, processors
 from tilewright.arch.quantities import label, quantity, some
 from tilewright.dse.command.console import given_option
 from tilewright.dse.command.machine.prediction_answer import least_lines, prediction_document
@@ -51,14 +51,11 @@ def compile_engine(tell: Callable[[Progress], None]) -> None:
 
     `tell`: gets what is done, if anything is.
     """
-    from tilewright.arch.compiled import is_kept
     from tilewright.simulator.engine.features import engine_kernels
     from tilewright.simulator.fast.fast_entries import OF_TIMES
 
-    kernels = [*OF_TIMES, *engine_kernels()]
-    if not all(map(is_kept, kernels)):
-        tell(Progress("compiling the engine, once on a computer", inf, 0.0))
-        compile_missing(kernels)
+    state = Progress("compiling the engine, once on a computer", inf, 0.0)
+    compile_first([*OF_TIMES, *engine_kernels()], lambda: tell(state))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import threading
+import time
 import warnings
 from pathlib import Path
 
@@ -15,8 +16,10 @@ from joblib.externals.loky import get_reusable_executor, process_executor
 from joblib.externals.loky.process_executor import BrokenProcessPool
 
 from tilewright.arch.errors import SpecError
+from tilewright.dse.models.design_watch import watched_attempt
 from tilewright.dse.models.evaluator import Outcome
 from tilewright.dse.models.worker_pool import WORKER_REPLACED, InProcess, Workers, make_pool
+from tilewright.dse.study.study import DesignLimits
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
 
@@ -142,3 +145,26 @@ def test_an_answer_that_cannot_be_read_ends_no_batch(monkeypatch):
     with Workers(Square(), 2) as pool:
         answers = pool.evaluate([{"x": x} for x in (1, 2, 0)], lambda done, count: None)
     assert [each.outcome.metrics for each in answers] == [{"y": 0.0}, {"y": 2.0}, {"y": 0.0}]
+
+
+def test_a_limit_begins_after_what_designs_call_is_compiled(monkeypatch):
+    """With no machine code on disk; a stand-in for the compilation, which takes seconds."""
+    compiled = []
+
+    class Slow:
+        name = "slow"
+
+        def load(self):
+            time.sleep(0.6)
+            compiled.append(self.name)
+
+    class Model(Square):
+        def kernels(self):
+            return [Slow()]
+
+    monkeypatch.setattr("tilewright.arch.parallel_compilation.is_kept", lambda _: False)
+    monkeypatch.setattr("tilewright.arch.parallel_compilation.compile_missing", lambda _: None)
+    for x in (1, 2):
+        answer = watched_attempt(Model(), {"x": x}, DesignLimits(seconds=0.3))
+        assert answer.outcome.metrics == Square().evaluate({"x": x}).metrics
+    assert compiled == ["slow"], "looked for once"

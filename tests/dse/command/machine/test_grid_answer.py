@@ -12,7 +12,6 @@ from grid_mappings import HARDWARE, einsum_workload
 from tilewright.arch.compiled import Kernel
 from tilewright.arch.files.source import load_document
 from tilewright.arch.spec.load import load_arch
-from tilewright.dse.command.machine import grid_answer
 from tilewright.dse.command.machine.grid_answer import compile_engine, find_on_machine
 from tilewright.dse.command.machine.grid_front_answer import find_front_on_machine
 from tilewright.mapper.mapping.mapping_file import load_mapping
@@ -46,7 +45,9 @@ def test_the_engine_is_compiled_before_the_budget_of_a_search_begins(
 ) -> None:
     """With no machine code on disk; a stand-in for the compilation, which takes a minute."""
     compiled, states = list[Kernel](), list[Progress]()
-    monkeypatch.setattr(grid_answer, "compile_missing", compiled.extend)
+    compiler = "tilewright.arch.parallel_compilation.compile_missing"
+    monkeypatch.setattr(compiler, compiled.extend)
+    monkeypatch.setattr(Kernel, "load", lambda _: None)
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     compile_engine(states.append)
     names = {kernel.name for kernel in compiled}
