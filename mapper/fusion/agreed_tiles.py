@@ -18,8 +18,8 @@ import numpy as np
 
 from tilewright.mapper.fusion.boundary.exchanged_tensors import ExchangedTensors, TensorPlace
 from tilewright.mapper.fusion.fused_einsum import FusedEinsum
-from tilewright.mapper.fusion.pmappings.inner_search import AgreedTile, tile_codes
 from tilewright.mapper.fusion.pmappings.pmapping_table import PmappingGroup, PmappingTable
+from tilewright.mapper.fusion.pmappings.region.region_rules import AgreedTile, tile_codes
 from tilewright.mapper.searches.exact.kernels import Ints
 from tilewright.mapper.workload.einsum import Einsum
 

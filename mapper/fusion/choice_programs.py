@@ -22,7 +22,7 @@ from tilewright.mapper.fusion.pmappings.inner_programs import (
     inner_programs,
 )
 from tilewright.mapper.fusion.pmappings.inner_search import InnerTree, inner_tree
-from tilewright.mapper.fusion.pmappings.region import legal_places
+from tilewright.mapper.fusion.pmappings.region.fused_loops import legal_places
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.mapspace.template_space import checked
 from tilewright.mapper.searches.budget import Budget

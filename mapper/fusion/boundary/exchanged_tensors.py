@@ -22,6 +22,7 @@ from tilewright.arch.flattening.flat import FlatArch
 from tilewright.mapper.fusion.boundary.awaited_reads import AwaitedRead, awaited_reads
 from tilewright.mapper.fusion.boundary.rank_names import LoopNames, aligned_ranks, loop_names
 from tilewright.mapper.searches.unfused import shared_tensors
+from tilewright.mapper.templates.placement import Holder
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.workload import Workload
 
@@ -34,6 +35,11 @@ class TensorPlace(NamedTuple):
 
     tensor: str
     memory: str
+
+    @classmethod
+    def of(cls, holder: Holder) -> TensorPlace:
+        """Return the place of a holder's tile: its tensor and its component."""
+        return cls(holder.tensor, holder.component)
 
 
 class EinsumPath(NamedTuple):

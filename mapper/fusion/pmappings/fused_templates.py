@@ -73,7 +73,7 @@ class FusedTemplate:
     @property
     def on_chip(self) -> tuple[TensorPlace, ...]:
         """(tensor, memory) of the exchanged tensors that are backed on chip, outermost first."""
-        return tuple(TensorPlace(h.tensor, h.component) for h in self.exchanging if h.backing)
+        return tuple(TensorPlace.of(h) for h in self.exchanging if h.backing)
 
     @property
     def exchanging(self) -> Holders:
@@ -267,7 +267,7 @@ def _has_legal_backing(
             continue
         if holder.tensor not in exchanged:
             _refuse_unclear_backing(space, holder)
-        elif TensorPlace(holder.tensor, holder.component) not in exchangeable:
+        elif TensorPlace.of(holder) not in exchangeable:
             return False
     return True
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from tilewright.mapper.fusion.bounds.cost_limit import CostLimit
 from tilewright.mapper.fusion.fused_einsum import FusedEinsum
 from tilewright.mapper.fusion.fused_problem import ChoiceName
-from tilewright.mapper.fusion.pmappings.inner_search import AgreedTile
+from tilewright.mapper.fusion.pmappings.region.region_rules import AgreedTile
 from tilewright.mapper.templates.placement import Placement
 
 

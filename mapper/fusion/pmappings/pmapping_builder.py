@@ -19,7 +19,6 @@ from tilewright.mapper.fusion.pmappings.fused_templates import private_tensors
 from tilewright.mapper.fusion.pmappings.inner_search import (
     NO_LATENCY_TERMS,
     InnerSearch,
-    RegionRules,
     SolvedProgram,
 )
 from tilewright.mapper.fusion.pmappings.on_chip_choice import (
@@ -39,6 +38,7 @@ from tilewright.mapper.fusion.pmappings.pmapping_table import (
     named_table,
 )
 from tilewright.mapper.fusion.pmappings.pmappings import PmappingMaker
+from tilewright.mapper.fusion.pmappings.region.region_rules import RegionRules
 from tilewright.mapper.searches.budget import Budget
 from tilewright.mapper.searches.exact.kernels import ENERGY, LATENCY, Floats
 from tilewright.mapper.searches.exact.label_fields import LabelFields

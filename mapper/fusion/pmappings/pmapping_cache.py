@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from tilewright.mapper.fusion.bounds.cost_limit import EnergyLatency
 from tilewright.mapper.fusion.choice_programs import ChoicePrograms
-from tilewright.mapper.fusion.pmappings.inner_search import InnerSearch, RegionRules, SolvedProgram
+from tilewright.mapper.fusion.pmappings.inner_search import InnerSearch, SolvedProgram
+from tilewright.mapper.fusion.pmappings.region.region_rules import RegionRules
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.exact.label_fields import Leak
 from tilewright.mapper.searches.exact.label_metrics import LabelMetrics

@@ -8,14 +8,14 @@ from typing import NamedTuple
 
 from tilewright.mapper.fusion.boundary.exchanged_tensors import TensorPlace
 from tilewright.mapper.fusion.pmappings.inner_programs import InnerProgram
-from tilewright.mapper.fusion.pmappings.region import FusedLoops
+from tilewright.mapper.fusion.pmappings.region.fused_loops import FusedLoops
+from tilewright.mapper.fusion.pmappings.region.tile_reservations import LoopOrder
 from tilewright.mapper.fusion.pmappings.shared.shared_spatial import (
     SharedSpatialLoop,
     gap_above_lanes,
     gap_below_lanes,
 )
 from tilewright.mapper.fusion.pmappings.shared.shared_tolls import TollPassage
-from tilewright.mapper.fusion.pmappings.tile_reservations import LoopOrder
 from tilewright.mapper.searches.exact.kernels import Floats, Ints
 
 

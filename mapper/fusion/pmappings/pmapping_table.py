@@ -23,9 +23,9 @@ from tilewright.mapper.fusion.pmappings.pmapping_records import (
     PmappingBlock,
     PmappingSource,
 )
-from tilewright.mapper.fusion.pmappings.region import with_tiles
+from tilewright.mapper.fusion.pmappings.region.region_states import with_tiles
+from tilewright.mapper.fusion.pmappings.region.tile_reservations import tiles_above
 from tilewright.mapper.fusion.pmappings.shared.shared_spatial import lane_stride, tiles_below
-from tilewright.mapper.fusion.pmappings.tile_reservations import tiles_above
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.exact.kernels import Floats, Ints
 from tilewright.mapper.searches.exact.label_tables import LabelEngine

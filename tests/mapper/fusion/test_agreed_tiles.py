@@ -9,7 +9,7 @@ from fused_example import graph_within, plan
 
 from tilewright.mapper.fusion.agreed_tiles import AgreedTiles, building_order
 from tilewright.mapper.fusion.join.join_deepening import JoinSearch
-from tilewright.mapper.fusion.pmappings.inner_search import AgreedTile, tile_codes
+from tilewright.mapper.fusion.pmappings.region.region_rules import AgreedTile, tile_codes
 from tilewright.mapper.searches.budget import Budget
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from fused_example import WORKLOAD, machine, paths_of
 
-from tilewright.mapper.fusion.pmappings.tile_reservations import (
+from tilewright.mapper.fusion.pmappings.region.tile_reservations import (
     Region,
     TileReservation,
     tiles_above,

@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tilewright.arch.components.components import Component, Network
-from tilewright.mapper.fusion.pmappings.tile_reservations import LoopOrder
+from tilewright.mapper.fusion.pmappings.region.tile_reservations import LoopOrder
 from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.searches.exact.kernels import Ints
 from tilewright.mapper.searches.program.charge_sites import ChargeSite, CostTerm
