@@ -39,7 +39,9 @@ from tilewright.simulator.search.grid_certificate import (
 MOST_WAITING: Final = 4
 """Candidates that cannot be timed before the first of them runs, while there is no answer yet."""
 MOST_FIRST: Final = 4
-"""Families among whose candidates the first one to run is chosen."""
+"""Families among whose candidates the first one to run is chosen, if one of them is near."""
+MOST_TRIED: Final = 512
+"""Bounds that are refined to find one that is near."""
 MOST_REFINED: Final = 32
 """Entries that are refined at a time, before the search asks whether others come first now."""
 NEAR: Final = 1.25
@@ -256,19 +258,31 @@ class CandidateSearch:
         return self.value < inf
 
     def _near_the_least(self) -> list[HeapEntry]:
-        """Take the choices of the families near the least bound, least words on links first."""
-        most = NEAR * self.heap.least[0]
+        """Take choices whose plans have bounds near the least one, least words on links first.
+
+        Those of a few families, and of more while no plan is near: quick bounds do not see all
+        conflicts of banks. Where many plans are not near either, the nearest ones.
+        """
         choices: list[HeapEntry] = []
-        for _ in range(MOST_FIRST):
-            if not self.heap or self.heap.least[0] > most:
+        most, families = NEAR * self.heap.least[0], 0
+        for _ in range(MOST_TRIED):
+            if not self.heap or self.heap.least[0] > most or self.runs.is_over:
                 break
             entry = self.heap.pop()
-            members = [entry] if entry.choice is not None else self.heap.members(entry)
-            for member in members:
-                choices += self._refined(member)
+            if not entry.is_planned:
+                self.heap.push(self._refined(entry))
+                continue
+            choices += [entry] if entry.choice is not None else self._planned_members(entry)
+            families += 1
+            if families >= MOST_FIRST and any(c.bounds[0] <= most for c in choices):
+                break
         least = min((entry.bounds[0] for entry in choices), default=inf)
         hops = {e.order: self.candidates.hops(e.choice) for e in choices if e.choice is not None}
         return sorted(choices, key=lambda e: (e.bounds[0] > NEAR * least, hops[e.order], e))
+
+    def _planned_members(self, entry: HeapEntry) -> list[HeapEntry]:
+        """Return the choices of a family with the bounds of their plans."""
+        return [planned for member in self.heap.members(entry) for planned in self._refined(member)]
 
     def refine(self) -> bool:
         """Raise the bound by that of a plan, without a run; return False if nothing is left to do.
