@@ -40,8 +40,8 @@ MOST_WAITING: Final = 4
 """Candidates that cannot be timed before the first of them runs, while there is no answer yet."""
 MOST_FIRST: Final = 4
 """Families among whose candidates the first one to run is chosen, if one of them is near."""
-MOST_TRIED: Final = 512
-"""Bounds that are refined to find one that is near."""
+MOST_TRIED: Final = 256
+"""Families with more work that are passed over for one of these."""
 MOST_REFINED: Final = 32
 """Entries that are refined at a time, before the search asks whether others come first now."""
 NEAR: Final = 1.25
@@ -260,29 +260,35 @@ class CandidateSearch:
     def _near_the_least(self) -> list[HeapEntry]:
         """Take choices whose plans have bounds near the least one, least words on links first.
 
-        Those of a few families, and of more while no plan is near: quick bounds do not see all
-        conflicts of banks. Where many plans are not near either, the nearest ones.
+        They are of the first families whose work is near it: quick bounds do not see all conflicts
+        of banks. If many families have more work, they are of those that have the least.
         """
-        choices: list[HeapEntry] = []
-        most, families = NEAR * self.heap.least[0], 0
-        for _ in range(MOST_TRIED):
-            if not self.heap or self.heap.least[0] > most or self.runs.is_over:
+        most, waiting, choices = NEAR * self.heap.least[0], list[HeapEntry](), list[HeapEntry]()
+        families = 0
+        while self.heap and families < MOST_FIRST and len(waiting) < MOST_TRIED:
+            if waiting and self.runs.is_over:
                 break
             entry = self.heap.pop()
-            if not entry.is_planned:
-                self.heap.push(self._refined(entry))
+            if not entry.is_planned and entry.choice is None:
+                (entry,) = self._refined(entry)
+            if entry.bounds[0] > most:
+                waiting.append(entry)
                 continue
-            choices += [entry] if entry.choice is not None else self._planned_members(entry)
-            families += 1
-            if families >= MOST_FIRST and any(c.bounds[0] <= most for c in choices):
-                break
+            planned = self._planned(entry)
+            choices += planned
+            families += any(choice.bounds[0] <= most for choice in planned)
+        waiting.sort()
+        while waiting and not choices:
+            choices += self._planned(waiting.pop(0))
+        self.heap.push(waiting)
         least = min((entry.bounds[0] for entry in choices), default=inf)
         hops = {e.order: self.candidates.hops(e.choice) for e in choices if e.choice is not None}
         return sorted(choices, key=lambda e: (e.bounds[0] > NEAR * least, hops[e.order], e))
 
-    def _planned_members(self, entry: HeapEntry) -> list[HeapEntry]:
-        """Return the choices of a family with the bounds of their plans."""
-        return [planned for member in self.heap.members(entry) for planned in self._refined(member)]
+    def _planned(self, entry: HeapEntry) -> list[HeapEntry]:
+        """Return a choice, or those of a family, with the bounds of their plans."""
+        members = [entry] if entry.choice is not None else self.heap.members(entry)
+        return [planned for member in members for planned in self._refined(member)]
 
     def refine(self) -> bool:
         """Raise the bound by that of a plan, without a run; return False if nothing is left to do.

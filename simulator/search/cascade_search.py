@@ -47,6 +47,8 @@ from tilewright.simulator.search.paths.path_rests import PathRests, places_of
 from tilewright.simulator.search.persistent_space import NOT_SHARED, PersistentSpace
 
 _NOTHING: frozenset[str] = frozenset()
+ALL = 1 << 60
+"""More words than any element has."""
 
 
 class Cascade:
@@ -212,6 +214,16 @@ class Cascade:
         """All searches of options that have begun."""
         options = [option for of_einsum in self.options for option in of_einsum]
         return [search for option in options for search in option.searches.values()]
+
+    @property
+    def plain_searches(self) -> list[CandidateSearch]:
+        """The searches of Einsums that exchange nothing.
+
+        None where persistent tensors share the memory, for the candidates might not go together.
+        """
+        each = () if self.space.is_shared else self.options
+        plain = (option for options in each for option in options if not option.stays)
+        return [search for o in plain if (search := o.search(ALL)) is not None]
 
     @property
     def undecided(self) -> int:

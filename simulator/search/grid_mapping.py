@@ -248,14 +248,29 @@ def _search(
 def _best_bounded(cascade: Cascade) -> OptionPath | None:
     """Return a path with a small sum of bounds whose candidates have plans; None without one.
 
-    It is the one with the least sum if that is found at once. Its value, which nothing has shown,
-    is inf.
+    It is the better of the one on which nothing stays, and of the one with the least sum, or any
+    where that is not found at once. Its value, which nothing has shown, is inf.
     """
+    plain = cascade.plain_searches
+    paths = [OptionPath(tuple(plain), (), inf)] if len(plain) == len(cascade.options) else []
     while (path := _least_or_any(cascade)) is not None:
         # a search without such a candidate has the bound inf from then on
-        if all(search.choice or search.best_bounded() for search in path.searches):
-            return replace(path, value=inf)
-    return None
+        if _has_candidates(path):
+            paths.append(path)
+            break
+    best = min(filter(_has_candidates, paths), key=_sum_of_candidates, default=None)
+    return None if best is None else replace(best, value=inf)
+
+
+def _has_candidates(path: OptionPath) -> bool:
+    return all(search.choice or search.best_bounded() for search in path.searches)
+
+
+def _sum_of_candidates(path: OptionPath) -> float:
+    """Return the values of the candidates of a path, or their bounds where they have not run."""
+    searches = path.searches
+    costs = [s.value if s.choice else s.candidates.bound(_choice(s)) for s in searches]
+    return sum(costs) + sum(move.bound for move in path.moves)
 
 
 def _least_or_any(cascade: Cascade) -> OptionPath | None:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from tilewright.mapper.searches.budget import UNLIMITED, Budget
 from tilewright.simulator.search.candidates.candidate_runs import ON_NUMBERS
-from tilewright.simulator.search.cascade_search import Cascade
+from tilewright.simulator.search.cascade_search import ALL, Cascade
 from tilewright.simulator.search.paths.option import Option
 from tilewright.simulator.search.paths.path_graph import OptionPath, PathQuestion, PathsLeft
 
@@ -24,8 +24,6 @@ PATHS_SHARE = 0.5
 """Share of the time that is left in which the least path is looked for, in one round."""
 FURTHER_RUNS = 64
 """Executions of candidates with further divisions of the work, beyond as many as there were."""
-ALL = 1 << 60
-"""More words than any element has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,18 +131,14 @@ class _PathWalk:
     def begin(self, first: Budget) -> None:
         """Bound all paths; execute a candidate of every Einsum that exchanges nothing.
 
-        Not where persistent tensors share the memory, for the candidates might not go together.
         first: limits these runs.
         """
         self.bound = self.cascade.least_bound
         if self.on_progress is not None and self.bound < inf:
             self.on_progress(0, inf, self.bound)
-        for options in () if self.cascade.space.is_shared else self.cascade.options:
-            for option in options:
-                search = None if option.reads or option.writes else option.search(ALL)
-                if search is not None:
-                    search.runs.budget = first
-                    self.executed += search.start()
+        for search in self.cascade.plain_searches:
+            search.runs.budget = first
+            self.executed += search.start()
 
     def go_on(self, limits: CascadeLimits) -> None:
         """Look for the best path until none may be better, or a limit is reached."""

@@ -331,6 +331,17 @@ def test_without_time_for_a_run_the_answer_is_a_mapping_with_its_bound(
     assert answer.bounds == {r.name: r.plan.read.einsum.bounds for r in run.einsums}
 
 
+@pytest.mark.parametrize("name", ["two products", "smoothing", "product, row sums"])
+def test_without_time_an_answer_costs_no_more_than_one_on_which_nothing_stays(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(grid_mapping, "budget_of_answer", lambda *_: OVER)
+    free, plain = (search(name, GridRequest(budget_s=1.0, exchanges=e)) for e in (True, False))
+    assert free.prediction is not None
+    assert plain.prediction is not None
+    assert free.prediction.latency <= plain.prediction.latency
+
+
 @pytest.mark.parametrize("name", ["two products", "one product"])
 def test_a_run_on_numbers_that_ends_too_late_leaves_the_simulated_value(
     name: str, monkeypatch: pytest.MonkeyPatch
