@@ -16,6 +16,7 @@ from tilewright.arch.flattening.flat import FlatArch
 from tilewright.arch.memo import ValueCache
 from tilewright.mapper.grid.grid import Grid
 from tilewright.mapper.grid.grid_mapspace import GridChoice, GridFamily, GridMapspace
+from tilewright.mapper.grid.grid_shares import local_sizes
 from tilewright.mapper.grid.predicted_counts import predict
 from tilewright.mapper.grid.reading.element_rules import check_einsum
 from tilewright.mapper.grid.reading.mapping_reading import space_time
@@ -72,6 +73,8 @@ IN_VAIN: Final = 2
 MOST_PLANS: Final = 512
 MOST_ELEMENTS: Final = 1 << 20
 """Plans that are kept, and the elements that they have together, at most."""
+MOST_SIZES: Final = 1 << 14
+"""Sizes of shares and tiles for which the cycles of an element are kept."""
 
 
 class BoundedFamily(NamedTuple):
@@ -140,12 +143,14 @@ class Candidates:
     _plans: ValueCache = field(init=False, repr=False, compare=False)
     _first_plans: ValueCache = field(init=False, repr=False, compare=False)
     _works: ValueCache = field(init=False, repr=False, compare=False)
+    _alone: ValueCache = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         kept = max(1, MOST_ELEMENTS // (self.space.grid.columns * self.space.grid.rows))
         object.__setattr__(self, "_plans", ValueCache(min(kept, MOST_PLANS)))
         object.__setattr__(self, "_first_plans", ValueCache(min(kept, MOST_PLANS)))
         object.__setattr__(self, "_works", ValueCache(MOST_PLANS))
+        object.__setattr__(self, "_alone", ValueCache(MOST_SIZES))
 
     @staticmethod
     def of(
@@ -309,8 +314,15 @@ class Candidates:
     def alone(self, family: GridFamily) -> BodyCycles | None:
         """Return the cycles of an element of a family without sums and sends, by a plan.
 
-        None if its first member has no plan.
+        None if its first member has no plan. Families whose elements have shares and tiles of the
+        same sizes have one answer.
         """
+        sizes = local_sizes(self.space.einsum, family.shares)
+        is_added = max(self.space.groups(family.shares)) > 1
+        key = tuple(sizes.values()), replace(family, shares=()), is_added
+        return self._alone.of(key, partial(self._alone_of, family))
+
+    def _alone_of(self, family: GridFamily) -> BodyCycles | None:
         try:
             plan = self.plan(self.space.members(family)[0])
             return alone_cycles(plan, self.quick.profile)

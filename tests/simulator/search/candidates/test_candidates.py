@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 
 import pytest
@@ -14,6 +15,7 @@ from tilewright.mapper.searches.budget import Budget
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings
 from tilewright.simulator.isa.machine_errors import ProgramError
+from tilewright.simulator.lowering.cycle_bound import alone_cycles
 from tilewright.simulator.search.bounds.division_bound import DivisionBound
 from tilewright.simulator.search.candidates.candidates import Candidates
 from tilewright.simulator.search.grid_certificate import GridObjective, objective_value
@@ -98,3 +100,24 @@ def test_in_a_limited_time_the_best_divisions_are_bounded_first(objective: GridO
 
     (bounded,) = first.families
     assert least(bounded.family) == min(least(f.family) for f in all_of_them.families)
+
+
+@pytest.mark.parametrize(
+    "form", ["matrix product", "convolution", *at_night("largest of rows", "grouped product")]
+)
+def test_elements_with_shares_of_one_size_work_alike(form: str) -> None:
+    """The cycles of an element are found for one of them, and are those of its own plan."""
+    flat, einsum = grid_arch(form, 16, 4, 4), einsum_workload(form, 16).einsums[0]
+    candidates = Candidates.of(
+        "latency", ExecutionSettings(), flat, GridMapspace(grid_of(flat), einsum)
+    )
+    plans, families = [], [bounded.family for bounded in candidates.families]
+    for family in random.Random(form).sample(families, min(150, len(families))):
+        shared = candidates.alone(family)
+        try:
+            plan = candidates.plan(candidates.space.members(family)[0])
+            assert shared == alone_cycles(plan, candidates.quick.profile)
+        except (InfeasibleMapping, ProgramError):
+            assert shared is None
+        plans.append(shared)
+    assert len({id(shared) for shared in plans}) < 0.9 * len(plans)
