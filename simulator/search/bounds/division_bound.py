@@ -23,7 +23,8 @@ from tilewright.simulator.lowering.cycle_bound import AXES, way_in, words_end
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.search.bounds.border_streams import InputLines
 from tilewright.simulator.search.bounds.element_cycles import ElementCycles
-from tilewright.simulator.search.bounds.elementwise import Numbers, chosen, least, most
+from tilewright.simulator.search.bounds.element_work import ElementWork
+from tilewright.simulator.search.bounds.elementwise import Numbers, by_several, chosen, least, most
 from tilewright.simulator.search.bounds.family_energy import BorderWords, FamilyEnergy
 from tilewright.simulator.search.bounds.family_tiles import Alike, FamilyTiles, Shares
 from tilewright.simulator.search.bounds.quick_bound import QuickBound
@@ -64,13 +65,17 @@ class DivisionBound:
         return ElementCycles(self._space, self._profile)
 
     @cached_property
+    def _work(self) -> ElementWork:
+        return ElementWork(self._space, self._profile)
+
+    @cached_property
     def _energy(self) -> FamilyEnergy:
         return FamilyEnergy(self._space, self.quick.flat)
 
     @property
     def least_point(self) -> float:
         """Cycles that an element takes at least for each of its points."""
-        return self._element.least_point
+        return self._work.least_point
 
     def cycles(self, shares: Shares) -> float:
         """Return a number of cycles that no execution of a mapping with this division goes below.
@@ -122,14 +127,11 @@ class DivisionBound:
         scalars, local = self._space.scalars, tiles.local
         if tiles.alike is None:
             return dict.fromkeys(scalars(dict(local)), True)
-        count = len(tiles.alike.families)
-        tiled = np.stack([np.broadcast_to(values > 1, count) for values in local.values()])
-        kinds, kind_of = np.unique(tiled, axis=1, return_inverse=True)
+        number = len(tiles.alike.families)
         standing: dict[str | None, Numbers] = {}
-        for number, kind in enumerate(kinds.T.tolist()):
-            for scalar in scalars({name: 1 + more for name, more in zip(local, kind, strict=True)}):
-                is_here = kind_of.reshape(-1) == number
-                standing[scalar] = standing.get(scalar, False) | is_here
+        for several, places in by_several(local, number):
+            for scalar in scalars({name: 1 + (name in several) for name in local}):
+                standing.setdefault(scalar, np.zeros(number, dtype=bool))[places] = True
         return standing
 
     def _together(self, divisions: Sequence[Shares], scalar: str | None) -> FamilyTiles:
@@ -196,12 +198,11 @@ class DivisionBound:
                 yield access, number
 
     def _element_end(self, tiles: FamilyTiles) -> Numbers:
-        element, space = self._element, self._space
         standing = self._standing(tiles).items()
-        work = least(*(chosen(m, element.least_work(tiles.local, s), inf) for s, m in standing))
+        work = least(*(chosen(m, self._work.least_work(tiles.local, s), inf) for s, m in standing))
         received = sum(words for _, words in self._entering(tiles, tiles.input_words))
-        leaves = most(*tiles.groups) > 1 if space.output_stays else True
-        return work + element.least_transfers(received + leaves * tiles.output_words)
+        leaves = most(*tiles.groups) > 1 if self._space.output_stays else True
+        return work + self._element.least_transfers(received + leaves * tiles.output_words)
 
     def _ways(self, access: TensorAccess, words: Numbers, tiles: FamilyTiles) -> Iterator[_Way]:
         """Yield the ways of an input: to all elements that need it, or to one each of a ring."""

@@ -6,27 +6,20 @@ family has fewer (theory/grid.md §6).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from math import prod
 from typing import NamedTuple
 
-import numpy as np
-
-from tilewright.mapper.grid.grid_mapspace import GridFamily, GridMapspace
-from tilewright.mapper.grid.number_types import dtype_of, number_types
+from tilewright.mapper.grid.grid_mapspace import GridMapspace
 from tilewright.mapper.workload.einsum import TensorAccess
-from tilewright.simulator.compile.columns import BANKS
-from tilewright.simulator.isa.number_types import DTYPES
-from tilewright.simulator.lowering.elementary import COMPUTE, scalar_steps
-from tilewright.simulator.lowering.kernel import LEAST_TURNS
-from tilewright.simulator.lowering.number_operations import WIDENING_PRODUCT, own_operation
+from tilewright.simulator.lowering.elementary import COMPUTE
 from tilewright.simulator.lowering.sums.sum_chains import word_cycles
 from tilewright.simulator.lowering.task_cycles import BodyCycles
 from tilewright.simulator.profiles.profile import Profile
+from tilewright.simulator.search.bounds.element_work import ElementWork
 from tilewright.simulator.search.bounds.elementwise import Numbers, chosen, least, most
-from tilewright.simulator.search.bounds.family_tiles import Alike, FamilyTiles
+from tilewright.simulator.search.bounds.family_tiles import FamilyTiles
 
 
 class SumCount(NamedTuple):
@@ -40,41 +33,11 @@ class SumCount(NamedTuple):
     passed: Numbers = 0
 
 
-class _OperationRate(NamedTuple):
-    """Values that an operation takes at once, and its cycles for such a group.
-
-    `met`: cycles of a group whose two reads are of the same memory bank. `reads_output`: whether it
-    reads the output.
-    """
-
-    group: int
-    cycles: float
-    met: float
-    reads_output: bool
-
-
-class _Work(NamedTuple):
-    """Cycles of an element's operations: on all its points, loops included, and on one tile."""
-
-    total: Numbers
-    on_tile: Numbers
-
-
 class _Transfers(NamedTuple):
     """Receives and sends beside the main thread: their number, and their words together."""
 
     number: Numbers
     words: Numbers
-
-
-class _VectorOperation(NamedTuple):
-    """The vector operation of one family, and where it stands.
-
-    `outer`: rank variables of the loops around it, outermost first; `length`: its points.
-    """
-
-    outer: list[str]
-    length: int
 
 
 @dataclass(frozen=True)
@@ -89,9 +52,13 @@ class ElementCycles:
     profile: Profile
 
     @cached_property
+    def _work(self) -> ElementWork:
+        return ElementWork(self.space, self.profile)
+
+    @property
     def load(self) -> float:
         """Cycles to load the descriptors of an operation."""
-        return float(self.profile.descriptor_use_cycles + self.profile.descriptor_load_cycles)
+        return self._work.load
 
     def words(self, number: Numbers) -> Numbers:
         """Return the cycles of an operation that receives or sends so many words."""
@@ -102,199 +69,15 @@ class ElementCycles:
         """Cycles in which an operation receives or sends one word."""
         return float(self.profile.cycles_per_wavelet)
 
-    @property
-    def least_point(self) -> float:
-        """Cycles of an operation for each of its points, by the fastest way to compute it."""
-        return min(rate.cycles / rate.group for rate in self._rates.values())
-
-    def least_work(self, local: Mapping[str, Numbers], scalar: str | None) -> Numbers:
-        """Return cycles of an element's operations on its share, however it is cut into tiles.
-
-        `local`: values of each rank variable in the share; `scalar`: the input in the engine's
-        register. Tiles divide the share and make operations shorter, never fewer.
-        """
-        profile, space = self.profile, self.space
-        names = space.einsum.outputs[0].rank_variables
-        if scalar is not None:
-            names = space.vector_variables(scalar)
-        length = prod(local[name] for name in names)
-        rates = [self._rates[first, scalar is not None] for first in (True, False)]
-        moving = least(*(-(-length // rate.group) * rate.cycles for rate in rates))
-        around = self.load if scalar is None else min(self.load, 1 + profile.map_step_cycles)
-        return prod(local.values()) // length * (moving + around)
-
     def least_transfers(self, words: Numbers) -> Numbers:
         """Return cycles of an element in which it receives or sends so many words, beside work."""
         return self._slots(words)
-
-    # -- the work on the points ------------------------------------------------------------
-
-    def work(self, tiles: FamilyTiles) -> _Work:
-        """Return the cycles of an element's operations on its points, without receives and sends.
-
-        They are kept: many families differ in how tensors come and go only.
-        """
-        if tiles.alike is not None:
-            return self._works(tiles, tiles.alike)
-        return self._work_of(tiles.family, tuple(tiles.local.values()))
-
-    def _work_of(self, family: GridFamily, local: tuple[int, ...]) -> _Work:
-        key = local, family.tile, family.outer, family.scalar
-        if key not in self._known_work:
-            tiles = FamilyTiles.of(self.space, family)
-            operation = self._operation(tiles)
-            self._known_work[key] = _Work(
-                self._all_tiles(tiles, operation), self._on_tile(tiles, operation)
-            )
-        return self._known_work[key]
-
-    @cached_property
-    def _known_work(self) -> dict[tuple[object, ...], _Work]:
-        return {}
-
-    def _works(self, tiles: FamilyTiles, alike: Alike) -> _Work:
-        """Return the work of many families."""
-        arrays = np.broadcast_arrays(*tiles.local.values(), alike.number)[:-1]
-        local = zip(*(values.tolist() for values in arrays), strict=True)
-        each = zip(alike.families, local, strict=True)
-        total, on_tile = np.array([self._work_of(family, sizes) for family, sizes in each]).T
-        return _Work(total, on_tile)
-
-    def _operation(self, tiles: FamilyTiles) -> _VectorOperation:
-        family, tile = tiles.family, tiles.tile
-        outer = self.space.outer_loops(family, tile)
-        if family.scalar is None:  # the operation runs over the loops of the output
-            output_variables = self.space.einsum.outputs[0].rank_variables
-            outer = [name for name in outer if name not in output_variables]
-        return _VectorOperation(outer, prod(tile.values()) // prod(tile[name] for name in outer))
-
-    def _all_tiles(self, tiles: FamilyTiles, operation: _VectorOperation) -> float:
-        """Return the cycles of operations on all points, and of the loops around."""
-        profile, output_variables = self.profile, self.space.einsum.outputs[0].rank_variables
-        family, local, tile = tiles.family, tiles.local, tiles.tile
-        outer, length = operation
-        points = prod(local.values())
-        first = prod(local[name] for name in output_variables) // length
-        load = profile.descriptor_use_cycles + profile.descriptor_load_cycles
-        if family.scalar is not None:
-            load += profile.scalar_load_cycles
-        turns, loops = (
-            points // length,
-            [(tile[name], name not in output_variables) for name in outer],
-        )
-        both = [self._moving(tiles, operation, is_first=is_first) for is_first in (True, False)]
-        moved = first * both[0] + (turns - first) * both[1]
-        by_loops = turns * load + self._control(tiles, loops)
-        if family.scalar is None or not outer or tile[outer[-1]] < LEAST_TURNS:
-            return float(moved + by_loops)
-        by_map = self._walk(turns, loops) + self._control(tiles, loops[:-1])
-        return float(moved + min(by_loops, by_map))
-
-    def _on_tile(self, tiles: FamilyTiles, operation: _VectorOperation) -> float:
-        """Return the cycles in which operations move the values of one tile.
-
-        Loads of descriptors and loops are left out.
-        """
-        number = prod(tiles.tile.values()) // operation.length
-        return number * min(self._moving(tiles, operation, is_first=f) for f in (True, False))
-
-    def _moving(self, tiles: FamilyTiles, operation: _VectorOperation, *, is_first: bool) -> float:
-        """Return the cycles in which one operation moves its values, without the load before it.
-
-        is_first: whether the output has no values yet, so that the operation only writes it. Values
-        go in groups. The two reads of a full group are of one memory bank, wherever they begin, if
-        together they cover more words than there are banks.
-        """
-        rate = self._rates[is_first, tiles.family.scalar is not None]
-        groups = -(-operation.length // rate.group)
-        always_meets = self._always_meets(tiles, operation, rate)
-        return groups * (rate.met if always_meets else rate.cycles)
-
-    def _always_meets(
-        self, tiles: FamilyTiles, operation: _VectorOperation, rate: _OperationRate
-    ) -> bool:
-        sources = self._vectors(tiles.family.scalar, rate)
-        if rate.met == rate.cycles or len(sources) != 2:
-            return False
-        if rate.group * sum(map(self._wide, sources)) <= BANKS:
-            return False
-        names = (n for n in reversed(self.space.by_output) if tiles.tile[n] > 1)
-        innermost = next((n for n in names if n not in operation.outer), None)
-        return innermost is None or all(innermost in a.rank_variables for a in sources)
-
-    def _vectors(self, scalar: str | None, rate: _OperationRate) -> list[TensorAccess]:
-        """Return the tensors that an operation reads as vectors in memory, all but the scalar."""
-        einsum = self.space.computed
-        inputs = [access for access in einsum.inputs if access.tensor != scalar]
-        return [*inputs, *einsum.outputs] if rate.reads_output else inputs
-
-    def _wide(self, access: TensorAccess) -> int:
-        """Return the 16-bit words of a value."""
-        return DTYPES[dtype_of(access, self.space.computed)]
-
-    def _walk(self, turns: int, loops: Sequence[tuple[int, bool]]) -> float:
-        """Return the cycles around operations that a map over the innermost loop calls.
-
-        `turns`: product of the turns of all loops, on all tiles. `loops`: (turns, summed over),
-        outermost first.
-        """
-        profile = self.profile
-        starts = turns // loops[-1][0] * profile.descriptor_use_cycles
-        return float(turns * (1 + profile.map_step_cycles) + starts)
-
-    def _control(self, tiles: FamilyTiles, loops: list[tuple[int, bool]]) -> float:
-        """Return the cycles of the loops' branches; `loops`: (turns, summed over), outermost first.
-
-        A loop that is summed over has its first turn in front of it, unless values are there.
-        """
-        first, time = self._branches(loops, is_first=True), tiles.family.tile
-        if time is None or time.variable in self.space.einsum.outputs[0].rank_variables:
-            return float(tiles.steps * first)
-        later = self._branches(loops, is_first=False)
-        return float(tiles.passes * first + (tiles.steps - tiles.passes) * later)
-
-    def _branches(self, loops: list[tuple[int, bool]], *, is_first: bool) -> float:
-        if not loops:
-            return 0.0
-        (count, is_summed), inner = loops[0], loops[1:]
-        cycles, turns = 0.0, count
-        if is_summed and is_first:
-            cycles, turns, is_first = self._branches(inner, is_first=True), count - 1, False
-        return cycles + self._loop(turns) + turns * self._branches(inner, is_first=is_first)
-
-    def _loop(self, turns: int) -> float:
-        profile = self.profile
-        return (
-            profile.counter_cycles
-            + (turns - 1) * profile.loop_back_edge_cycles
-            + profile.branch_not_taken_cycles
-        )
-
-    @cached_property
-    def _rates(self) -> dict[tuple[bool, bool], _OperationRate]:
-        """Rates of an operation, by (is the first of a sum, has an input in the register)."""
-        both = (True, False)
-        return {(first, scalar): self._rate(first, scalar) for first in both for scalar in both}
-
-    def _rate(self, is_first: bool, has_scalar: bool) -> _OperationRate:
-        einsum, profile = self.space.computed, self.profile
-        numbers = number_types(einsum)
-        name = own_operation(einsum, numbers, first=is_first, has_scalar=has_scalar)
-        if name is None:
-            steps = scalar_steps(einsum, numbers, has_scalar=has_scalar)
-            cycles = float((steps + 1) * profile.scalar_operation_cycles + profile.map_step_cycles)
-            return _OperationRate(1, cycles, cycles, reads_output=False)
-        timing = profile.operations[name]
-        least = min(timing.cycles)
-        met = max(least, timing.cycles[1] * profile.bank_conflict_factor)
-        reads_output = not is_first or name == WIDENING_PRODUCT
-        return _OperationRate(timing.group, float(least), float(met), reads_output)
 
     # -- what comes and goes ---------------------------------------------------------------
 
     def alone(self, tiles: FamilyTiles) -> BodyCycles:
         """Return the cycles of an element that neither adds sums of others nor sends its own."""
-        (work, on_tile), received = self.work(tiles), self._received(tiles)
+        (work, on_tile), received = self._work.of(tiles), self._received(tiles)
         labels = [f"receive {access.tensor}" for access, _, _ in received]
         until: dict[str, Numbers] = dict.fromkeys(
             labels, self._operations(words for _, words, _ in received)
@@ -341,7 +124,7 @@ class ElementCycles:
             moved = _Transfers(len(each), sum(each.values()))
             thread, slot = self._overlapped(moved, max(1, len(each)))
             return once + tiles.steps * thread, once + tiles.steps * slot
-        loops = tiles.passes * self._loop(tiles.steps // tiles.passes - 1)
+        loops = tiles.passes * self._work.loop(tiles.steps // tiles.passes - 1)
         taken = sum(tiles.turns(a) * self._operations([words]) for a, words in each.items())
         return once + loops + taken, once + loops + taken
 

@@ -1,0 +1,327 @@
+"""Closed formulas of the cycles of an element's operations on its points, loops included.
+
+They leave out what takes long to find (where tiles begin in memory, branches), so that no plan of
+the family has fewer (theory/grid.md §6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import prod
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from tilewright.mapper.grid.grid_mapspace import GridMapspace
+from tilewright.mapper.grid.number_types import dtype_of, number_types
+from tilewright.mapper.workload.einsum import TensorAccess
+from tilewright.simulator.compile.columns import BANKS
+from tilewright.simulator.isa.number_types import DTYPES
+from tilewright.simulator.lowering.elementary import scalar_steps
+from tilewright.simulator.lowering.kernel import LEAST_TURNS
+from tilewright.simulator.lowering.number_operations import WIDENING_PRODUCT, own_operation
+from tilewright.simulator.profiles.profile import Profile
+from tilewright.simulator.search.bounds.elementwise import (
+    Integers,
+    Numbers,
+    by_several,
+    chosen,
+    least,
+    most,
+)
+from tilewright.simulator.search.bounds.family_tiles import FamilyTiles
+from tilewright.simulator.search.bounds.vector_reads import HeldTile, VectorReads
+
+ALWAYS_ROOM: Final = 2
+MOST_TENSORS: Final = 4
+"""Loops of so few tensors that descriptors have a register for each of their strides."""
+
+
+class OperationRate(NamedTuple):
+    """Values that an operation takes at once, and its cycles for such a group.
+
+    `met`: cycles of a group whose two reads are of the same memory bank. `sources`: the tensors
+    that it reads as vectors in memory, all but the one in the register.
+    """
+
+    group: int
+    cycles: float
+    met: float
+    sources: Sequence[TensorAccess] = ()
+
+
+class Work(NamedTuple):
+    """Cycles of an element's operations: on all its points, loops included, and on one tile."""
+
+    total: Numbers
+    on_tile: Numbers
+
+
+class _Pace(NamedTuple):
+    """How long an operation moves its values: `groups` of them, each in `cycles`.
+
+    `further`: cycles of one whose reads meet on a bank. `apart`: the most operations of a tile in
+    which they do not meet.
+    """
+
+    groups: Numbers
+    cycles: float
+    further: float = 0.0
+    apart: Numbers = 0
+
+
+class _Operation(NamedTuple):
+    """The vector operation of families whose tiles have the same loops.
+
+    `outer`: rank variables of the loops around it, outermost first; `vector`: those that it runs
+    over; `length`: its points. `paces`: of the operations that only write the output, as it has no
+    values yet, and of the others.
+    """
+
+    outer: list[str]
+    vector: list[str]
+    length: Numbers
+    paces: Sequence[_Pace] = ()
+
+
+@dataclass(frozen=True)
+class ElementWork:
+    """The work of one element on its points, for the families of a mapspace on one machine."""
+
+    space: GridMapspace
+    profile: Profile
+
+    @cached_property
+    def load(self) -> float:
+        """Cycles to load the descriptors of an operation."""
+        return float(self.profile.descriptor_use_cycles + self.profile.descriptor_load_cycles)
+
+    @property
+    def least_point(self) -> float:
+        """Cycles of an operation for each of its points, by the fastest way to compute it."""
+        each = [
+            rate
+            for scalar in (None, self.space.einsum.inputs[0].tensor)
+            for rate in self._rates_with(scalar)
+        ]
+        return min(rate.cycles / rate.group for rate in each)
+
+    def least_work(self, local: Mapping[str, Numbers], scalar: str | None) -> Numbers:
+        """Return cycles of an element's operations on its share, however it is cut into tiles.
+
+        `local`: values of each rank variable in the share; `scalar`: the input in the engine's
+        register. Tiles divide the share and make operations shorter, never fewer.
+        """
+        profile, space = self.profile, self.space
+        names = space.einsum.outputs[0].rank_variables
+        if scalar is not None:
+            names = space.vector_variables(scalar)
+        length = prod(local[name] for name in names)
+        rates = self._rates_with(scalar)
+        moving = least(*(-(-length // rate.group) * rate.cycles for rate in rates))
+        around = self.load if scalar is None else min(self.load, 1 + profile.map_step_cycles)
+        return prod(local.values()) // length * (moving + around)
+
+    def of(self, tiles: FamilyTiles) -> Work:
+        """Return the cycles of an element's operations on its points, without receives and sends.
+
+        Families whose tiles have the same loops are counted together.
+        """
+        if tiles.alike is None:
+            several = frozenset(name for name, size in tiles.tile.items() if size > 1)
+            return self._of_loops(tiles, several)
+        number = len(tiles.alike.families)
+        total, on_tile = np.zeros(number), np.zeros(number)
+        for several, places in by_several(tiles.tile, number):
+            total[places], on_tile[places] = self._of_loops(_taken(tiles, places), several)
+        return Work(total, on_tile)
+
+    def _of_loops(self, tiles: FamilyTiles, several: frozenset[str]) -> Work:
+        """Return the work of families; `several`: variables with several values in their tiles."""
+        operation = self._operation(tiles, several)
+        return Work(self._all_tiles(tiles, operation), self._on_tile(tiles, operation))
+
+    def _operation(self, tiles: FamilyTiles, several: frozenset[str]) -> _Operation:
+        space, scalar, tile = self.space, tiles.family.scalar, tiles.tile
+        outer = space.outer_loops(tiles.family, {name: 1 + (name in several) for name in tile})
+        if scalar is None:  # the operation runs over the loops of the output
+            kept = space.einsum.outputs[0].rank_variables
+            outer = [name for name in outer if name not in kept]
+        vector = [name for name in space.by_output if name in several and name not in outer]
+        length = prod(tile.values()) // prod(tile[name] for name in outer)
+        operation = _Operation(outer, vector, length)
+        names = space.einsum.tensors
+        has_room = scalar is not None or len(vector) <= ALWAYS_ROOM
+        if has_room and len(set(names)) == len(names) <= MOST_TENSORS:
+            reads = VectorReads(vector, outer, tile, self._held(tiles))
+            paces = [self._exact_pace(operation, rate, reads) for rate in self._rates_with(scalar)]
+        else:
+            paces = [self._pace(operation, rate) for rate in self._rates_with(scalar)]
+        return operation._replace(paces=paces)
+
+    def _exact_pace(self, operation: _Operation, rate: OperationRate, reads: VectorReads) -> _Pace:
+        """Return the pace of an operation that no plan makes shorter; a group ends with a row."""
+        length, row = operation.length, 1 if rate.group == 1 else reads.row
+        groups = length // row * -(-row // rate.group)
+        if rate.met == rate.cycles or len(rate.sources) != 2:
+            return _Pace(groups, rate.cycles)
+        first, second = (access.tensor for access in rate.sources)
+        apart = reads.most_apart(first, second, rate.group)
+        return _Pace(groups, rate.cycles, rate.met - rate.cycles, apart)
+
+    def _pace(self, operation: _Operation, rate: OperationRate) -> _Pace:
+        """Return the pace of an operation that may be shorter, but has the innermost of its loops.
+
+        Two reads always meet if together they cover more words than there are banks.
+        """
+        groups = -(-operation.length // rate.group)
+        always_meets = (
+            len(rate.sources) == 2
+            and rate.group * sum(map(self._wide, rate.sources)) > BANKS
+            and all(n in a.rank_variables for a in rate.sources for n in operation.vector[-1:])
+        )
+        return _Pace(groups, rate.met if always_meets else rate.cycles)
+
+    def _all_tiles(self, tiles: FamilyTiles, operation: _Operation) -> Numbers:
+        """Return the cycles of operations on all points, and of the loops around."""
+        profile, output_variables = self.profile, self.space.einsum.outputs[0].rank_variables
+        family, local, tile = tiles.family, tiles.local, tiles.tile
+        outer, length = operation.outer, operation.length
+        first = prod(local[name] for name in output_variables) // length
+        load = profile.descriptor_use_cycles + profile.descriptor_load_cycles
+        if family.scalar is not None:
+            load += profile.scalar_load_cycles
+        turns = prod(local.values()) // length
+        loops = [(tile[name], name not in output_variables) for name in outer]
+        of_tile = prod(tile[name] for name in outer)
+        moved = _moving(operation, turns // of_tile, turns, first)
+        by_loops = turns * load + self._control(tiles, loops)
+        if family.scalar is None or not outer:
+            return moved + by_loops
+        by_map = self._walk(turns, loops) + self._control(tiles, loops[:-1])
+        may_walk = tile[outer[-1]] >= LEAST_TURNS
+        return moved + chosen(may_walk, least(by_loops, by_map), by_loops)
+
+    def _on_tile(self, tiles: FamilyTiles, operation: _Operation) -> Numbers:
+        """Return the cycles in which operations move the values of one tile.
+
+        Loads of descriptors and loops are left out. Its values of the output may be new or not.
+        """
+        tile, output = tiles.tile, self.space.einsum.outputs[0].rank_variables
+        turns = prod(tile.values()) // operation.length
+        first = prod(tile[name] for name in output) // operation.length
+        return least(*(_moving(operation, 1, turns, number) for number in (first, 0)))
+
+    def _held(self, tiles: FamilyTiles) -> Mapping[str, HeldTile]:
+        """Return the tiles that an operation reads and writes in memory, by tensor."""
+        return {
+            access.tensor: HeldTile(
+                access,
+                tiles.tile if access.tensor in tiles.passing else tiles.local,
+                self._wide(access),
+                access.tensor in self.space.staying,
+            )
+            for access in self.space.computed.accesses
+            if access.tensor != tiles.family.scalar
+        }
+
+    def _wide(self, access: TensorAccess) -> int:
+        """Return the 16-bit words of a value."""
+        return DTYPES[dtype_of(access, self.space.computed)]
+
+    def _walk(self, turns: Numbers, loops: Sequence[tuple[Numbers, bool]]) -> Numbers:
+        """Return the cycles around operations that a map over the innermost loop calls.
+
+        `turns`: product of the turns of all loops, on all tiles. `loops`: (turns, summed over),
+        outermost first.
+        """
+        profile = self.profile
+        starts = turns // loops[-1][0] * profile.descriptor_use_cycles
+        return turns * (1 + profile.map_step_cycles) + starts
+
+    def _control(self, tiles: FamilyTiles, loops: list[tuple[Numbers, bool]]) -> Numbers:
+        """Return the cycles of the loops' branches; `loops`: (turns, summed over), outermost first.
+
+        A loop that is summed over has its first turn in front of it, unless values are there.
+        """
+        first, time = self._branches(loops, is_first=True), tiles.family.tile
+        if time is None or time.variable in self.space.einsum.outputs[0].rank_variables:
+            return tiles.steps * first
+        later = self._branches(loops, is_first=False)
+        return tiles.passes * first + (tiles.steps - tiles.passes) * later
+
+    def _branches(self, loops: list[tuple[Numbers, bool]], *, is_first: bool) -> Numbers:
+        if not loops:
+            return 0.0
+        (count, is_summed), inner = loops[0], loops[1:]
+        cycles, turns = 0.0, count
+        if is_summed and is_first:
+            cycles, turns, is_first = self._branches(inner, is_first=True), count - 1, False
+        return cycles + self.loop(turns) + turns * self._branches(inner, is_first=is_first)
+
+    def loop(self, turns: Numbers) -> Numbers:
+        """Return the cycles of the branches of a loop."""
+        profile = self.profile
+        return (
+            profile.counter_cycles
+            + (turns - 1) * profile.loop_back_edge_cycles
+            + profile.branch_not_taken_cycles
+        )
+
+    def _rates_with(self, scalar: str | None) -> Sequence[OperationRate]:
+        """Return the rates of the first operations of sums, which write, and of the others.
+
+        `scalar`: the input in the register.
+        """
+        if scalar not in self._known_rates:
+            rates = tuple(self._rate(scalar, is_first=first) for first in (True, False))
+            self._known_rates[scalar] = rates
+        return self._known_rates[scalar]
+
+    @cached_property
+    def _known_rates(self) -> dict[str | None, Sequence[OperationRate]]:
+        return {}
+
+    def _rate(self, scalar: str | None, *, is_first: bool) -> OperationRate:
+        einsum, profile, has_scalar = self.space.computed, self.profile, scalar is not None
+        numbers = number_types(einsum)
+        name = own_operation(einsum, numbers, first=is_first, has_scalar=has_scalar)
+        if name is None:
+            steps = scalar_steps(einsum, numbers, has_scalar=has_scalar)
+            cycles = float((steps + 1) * profile.scalar_operation_cycles + profile.map_step_cycles)
+            return OperationRate(1, cycles, cycles)
+        timing = profile.operations[name]
+        least_cycles = min(timing.cycles)
+        met = max(least_cycles, timing.cycles[1] * profile.bank_conflict_factor)
+        sources = [access for access in einsum.inputs if access.tensor != scalar]
+        if not is_first or name == WIDENING_PRODUCT:
+            sources += einsum.outputs
+        return OperationRate(timing.group, float(least_cycles), float(met), sources)
+
+
+def _moving(operation: _Operation, tiles: Numbers, turns: Numbers, first: Numbers) -> Numbers:
+    """Return the cycles in which operations move values, without the load before each.
+
+    `turns`: number of operations on so many whole `tiles`, `first` of which only write the output.
+    """
+    cycles: Numbers = 0.0
+    for pace, number in zip(operation.paces, (first, turns - first), strict=True):
+        meeting = most(0, number - tiles * pace.apart) if pace.further else 0
+        cycles = cycles + pace.groups * (number * pace.cycles + meeting * pace.further)
+    return cycles
+
+
+def _taken(tiles: FamilyTiles, places: Integers) -> FamilyTiles:
+    """Return the sizes of some of many families: what their work follows from."""
+
+    def taken(values: Numbers) -> Numbers:
+        return values[places] if isinstance(values, np.ndarray) else values
+
+    local, tile = (
+        {name: taken(values) for name, values in sizes.items()}
+        for sizes in (tiles.local, tiles.tile)
+    )
+    steps, passes = taken(tiles.steps), taken(tiles.passes)
+    return replace(tiles, local=local, tile=tile, steps=steps, passes=passes)
