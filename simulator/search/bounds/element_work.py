@@ -6,7 +6,7 @@ the family has fewer (theory/grid.md §6).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
@@ -127,16 +127,32 @@ class ElementWork:
     def of(self, tiles: FamilyTiles) -> Work:
         """Return the cycles of an element's operations on its points, without receives and sends.
 
-        Families whose tiles have the same loops are counted together.
+        Those of equal sizes are counted once: many families differ in how tensors come and go only.
         """
         if tiles.alike is None:
-            several = frozenset(name for name, size in tiles.tile.items() if size > 1)
-            return self._of_loops(tiles, several)
-        number = len(tiles.alike.families)
+            return self._of_loops(tiles, frozenset(n for n, size in tiles.tile.items() if size > 1))
+        number, family = len(tiles.alike.families), tiles.family
+        several = (*tiles.local.values(), *(tiles.tile[loop.variable] for loop in family.loops))
+        columns = (np.broadcast_to(values, number).tolist() for values in several)
+        sizes = list(zip(*columns, strict=True))
+        loops = tuple(loop.variable for loop in family.loops)
+        known = self._known.setdefault((loops, family.scalar, tiles.passing), {})
+        new = {size: place for place, size in enumerate(sizes) if size not in known}
+        if new:
+            counted = self._together(_taken(tiles, np.array(list(new.values()))), len(new))
+            known.update(zip(new, counted, strict=True))
+        return Work(*np.array([known[size] for size in sizes]).T)
+
+    @cached_property
+    def _known(self) -> dict[tuple[object, ...], dict[tuple[int, ...], tuple[float, float]]]:
+        return {}
+
+    def _together(self, tiles: FamilyTiles, number: int) -> Iterator[tuple[float, float]]:
+        """Return the work of so many families; those whose tiles have the same loops at once."""
         total, on_tile = np.zeros(number), np.zeros(number)
         for several, places in by_several(tiles.tile, number):
             total[places], on_tile[places] = self._of_loops(_taken(tiles, places), several)
-        return Work(total, on_tile)
+        return zip(total.tolist(), on_tile.tolist(), strict=True)
 
     def _of_loops(self, tiles: FamilyTiles, several: frozenset[str]) -> Work:
         """Return the work of families; `several`: variables with several values in their tiles."""

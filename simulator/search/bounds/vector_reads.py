@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -123,16 +123,19 @@ class VectorReads:
         words = sum(self._words(name, group) for name in (first, second))
         free = most(0, least(BANKS, BANKS + 1 - words))
         one, other = self._moves[first], self._moves[second]
-        ways, turns = _TURNS[0, 1], 1
+        moving, turns = list[Ways](), 1
         for name in self.outer:
             apart = (
                 one.get(name, 0) * self.tiles[first].wide
                 - other.get(name, 0) * self.tiles[second].wide
             ) % BANKS
             if np.any(apart):
-                ways = _convolved(ways, _ways(apart, self.turns[name]))
+                moving.append(_ways(apart, self.turns[name]))
             else:
                 turns = turns * self.turns[name]
+        if not moving:
+            return turns * (free > 0)
+        ways = reduce(_convolved, moving)
         return turns * (_WINDOWS[free] @ ways[..., None])[..., 0].max(axis=-1)
 
     def _words(self, name: str, group: int) -> Numbers:
