@@ -196,10 +196,9 @@ class _EinsumRules:
     def _moved_again(self, component: str, tensor: str) -> Iterator[str]:
         rules = self._rules[component]
         places = [h for h in self._holders if h.tensor == tensor and not h.is_toll]
-        components = [h.component for h in places]
-        if component not in components:
+        number = next((n for n, h in enumerate(places) if h.component == component), None)
+        if number is None:
             return
-        number = components.index(component)
         starts = [*(h.loops_above for h in places), len(self._loops)]
         fetching = self._loops[starts[0] : starts[number]]
         sending = self._loops[starts[number] : starts[number + 1]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from tilewright.arch.quantities import finite_or_none
@@ -54,10 +55,9 @@ class Front(tuple["ScoredMapping", ...]):
         marks = [(column.values.index(column.least), f"least {name}") for name, column in named]
         if named and len(self) > 2:
             marks.append((knee(columns), "knee"))
-        words: dict[int, list[str]] = {}
-        for number, word in sorted(marks, key=lambda mark: mark[0]):
-            words.setdefault(number, []).append(word)
-        return {number: ", ".join(several) for number, several in words.items()}
+        marks.sort(key=lambda mark: mark[0])
+        points = groupby(marks, key=lambda mark: mark[0])
+        return {number: ", ".join(word for _, word in several) for number, several in points}
 
     def shortened(self, limit: int) -> tuple[int, ...]:
         """Return the numbers of at most `limit` points: landmarks, and others spread evenly.

@@ -36,7 +36,7 @@ class _Arrival(NamedTuple):
     bounds: Floats
 
 
-class _Chain(NamedTuple):
+class _StepChain(NamedTuple):
     """Nodes one after the other whose steps are carried out at once: they add costs alone.
 
     Or one node. `before`, `after`: lower bounds below the first and above the last step.
@@ -82,7 +82,7 @@ class LabelSweep:
         self._budget = budget
         self._most_energy = np.inf
         self._order: dict[int, list[ProgramNode]] = {}  # by the node's id
-        self._chains: dict[int, _Chain] = {}  # by the id of the first node
+        self._chains: dict[int, _StepChain] = {}  # by the id of the first node
         self._latest: tuple[Floats, float, Floats] | None = None
         self.labels = 0
         self.templates = compiled.n_templates
@@ -145,14 +145,14 @@ class LabelSweep:
                         tables += [same] * (len(chain.nodes) - 1)
                     self._visit([*nodes, *chain.nodes], sweep, tables)
 
-    def _chain(self, node: ProgramNode) -> _Chain:
+    def _chain(self, node: ProgramNode) -> _StepChain:
         """Return a node and those after it whose steps are carried out with its step at once."""
         chain = self._chains.get(id(node))
         if chain is None:
             chain = self._chains[id(node)] = self._new_chain(node)
         return chain
 
-    def _new_chain(self, node: ProgramNode) -> _Chain:
+    def _new_chain(self, node: ProgramNode) -> _StepChain:
         nodes, steps = [node], [self._tree.step(node)]
         while not nodes[-1].programs and len(nodes[-1].children) == 1:
             (following,) = nodes[-1].children.values()
@@ -162,7 +162,7 @@ class LabelSweep:
             nodes.append(following)
             steps.append(step)
         before, after = (self._tree.bounds_of(each) for each in (node, nodes[-1]))
-        return _Chain(tuple(nodes), tuple(steps), before.before, after.after)
+        return _StepChain(tuple(nodes), tuple(steps), before.before, after.after)
 
     def _children(self, node: ProgramNode) -> list[ProgramNode]:
         """Return the nodes that follow; for a family of designs those of the least bound first.
@@ -180,7 +180,7 @@ class LabelSweep:
             self._order[id(node)] = children
         return self._order[id(node)]
 
-    def _step(self, chain: _Chain, sweep: _SweepPass, table: LabelTable) -> LabelTable:
+    def _step(self, chain: _StepChain, sweep: _SweepPass, table: LabelTable) -> LabelTable:
         """Return the labels above the steps of a chain that the target may want; OutOfBudget."""
         self._budget.check(more_bytes=GROWTH * table.label.nbytes)
         limits = self._bound(sweep.target.corners())

@@ -172,25 +172,35 @@ def _first_mapping(request: Request) -> SearchResult | None:
     shapes or a short budget, a single objective and no front. Each Einsum gets any mapping that
     fits, then the first mapping of a search; the cost of the better one is reported as progress.
     """
-    shapes = sum(Lattice(einsum.bounds).size for einsum in request.workload.einsums)
-    if shapes < MANY_SHAPES and not 0 < (request.options.budget or 0) <= SHORT_BUDGET:
+    if not _may_take_long(request):
         return None
     known, began = request.known, time.monotonic()
     if known.solver is None:
         first_at_once(request)
     wanted = request.metric is not None and not request.options.front
-    report = request.reporter("first mapping, unfused" if wanted else "first mapping")
-    if known.result is not None and wanted:
+    report = request.reporter("first mapping, unfused") if wanted else _report_nothing
+    if known.result is not None:
         report(known.result.certificate.value, 0.0)
     result = _hurried(request, began)
     if result is not None and _is_better(result, known.result):
         known.result = result
-        if wanted:
-            report(result.certificate.value, 0.0)
+        report(result.certificate.value, 0.0)
     if known.result is None or not wanted:
         return None
     seconds = time.monotonic() - began
     return replace(known.result, statistics=replace(known.result.statistics, seconds=seconds))
+
+
+def _may_take_long(request: Request) -> bool:
+    """Tell whether the fused search may take seconds, or find nothing in its time."""
+    if 0 < (request.options.budget or 0) <= SHORT_BUDGET:
+        return True
+    shapes = sum(Lattice(einsum.bounds).size for einsum in request.workload.einsums)
+    return shapes >= MANY_SHAPES
+
+
+def _report_nothing(_value: float, _lower_bound: float) -> None:
+    """Do nothing, where the value of a mapping is not what is searched."""
 
 
 def _hurried(request: Request, now: float) -> SearchResult | None:

@@ -149,13 +149,17 @@ def _groups_by_effect(
     relevant = [v for v in loops.variables if any(v in a.rank_variables for a in accesses)]
     windows = [v for v in relevant if _is_window(accesses, v)]
     feeds_places = _feeds_places(problem, template, loops)
+
+    def effect(choice: Choice) -> tuple[object, ...]:
+        """Return a key, equal for choices that multiply the same counts."""
+        lanes, total = dict(zip(loops.variables, choice, strict=True)), prod(choice)
+        distributed = tuple(lanes[v] > 1 for v in relevant)
+        seen = tuple(lanes[v] for v in windows)
+        return total > 1, feeds_places and total, distributed, seen
+
     groups: dict[object, list[Choice]] = {}
     for choice in loops.choices:
-        lanes = dict(zip(loops.variables, choice, strict=True))
-        distributed = tuple(lanes[v] > 1 for v in relevant)
-        total = prod(choice)
-        seen = tuple(lanes[v] for v in windows)
-        groups.setdefault((total > 1, feeds_places and total, distributed, seen), []).append(choice)
+        groups.setdefault(effect(choice), []).append(choice)
     return [tuple(group) for group in groups.values()]
 
 

@@ -25,7 +25,7 @@ last turn comes after R's first. The mapping does not compute A.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
@@ -42,7 +42,7 @@ from tilewright.mapper.verification.einsum_schedule import (
 )
 from tilewright.mapper.verification.tile_intervals import Positions, Tiles, cut_by, whole_range
 from tilewright.mapper.verification.violation import Violation
-from tilewright.mapper.workload.einsum import Affine, TensorAccess
+from tilewright.mapper.workload.einsum import Affine, Einsum, TensorAccess
 from tilewright.mapper.workload.workload import Workload
 
 
@@ -92,17 +92,23 @@ def completeness_violations(
     """Yield a violation for each tensor of which a reader may find a wrong or no value."""
     writers: dict[str, EinsumSchedule] = {}
     einsums = [workload.einsum(schedule.einsum) for schedule in schedules]
-    unwritten = {access.tensor: einsum.name for einsum in einsums for access in einsum.outputs}
+    writer_of = {access.tensor: einsum.name for einsum in einsums for access in einsum.outputs}
     for schedule, einsum in zip(schedules, einsums, strict=True):
         for read in einsum.inputs:
-            if read.tensor in unwritten:
-                yield _never_written(schedule, read.tensor, unwritten[read.tensor])
-            elif read.tensor in writers:
+            if read.tensor in writers:
                 yield from _exchange_violations(writers[read.tensor], schedule, read, workload)
+            elif read.tensor in writer_of:
+                yield _never_written(schedule, read.tensor, writer_of[read.tensor])
         for written in einsum.outputs:
-            unwritten.pop(written.tensor, None)
             writers[written.tensor] = schedule
             yield from _partial_sum_violations(schedule, written, einsum.bounds)
+    yield from _unread_violations(einsums, writers)
+
+
+def _unread_violations(
+    einsums: Sequence[Einsum], writers: Mapping[str, EinsumSchedule]
+) -> Iterator[Violation]:
+    """Yield the violations of results: tensors that no Einsum reads."""
     tensors_read = {access.tensor for einsum in einsums for access in einsum.inputs}
     for einsum in einsums:
         for written in einsum.outputs:

@@ -24,6 +24,7 @@ from tilewright.arch.flattening.flat import FlatArch
 from tilewright.mapper.verification.einsum_schedule import (
     EinsumSchedule,
     ScheduledHolder,
+    ScheduledLoop,
     extents_below,
     turns_of_loops,
 )
@@ -91,11 +92,7 @@ class EinsumTiles:
         same = [h for h in self._holders[:place] if h.tensor == holder.tensor]
         deepest = max(self._level[h.component] for h in (*same, holder))
         end = self._first_loop_that_needs_all(place, access) if same else holder.loops_above
-        above = [
-            loop
-            for number, loop in enumerate(self.schedule.loops)
-            if (self._level[loop.component] <= deepest if loop.is_spatial else number < end)
-        ]
+        above = self._loops_above(end, deepest)
         component = self._components[self._level[holder.component]]
         assert isinstance(component, Memory)
         width = component.bits_per_value.get(holder.tensor, access.bits_per_value)
@@ -108,6 +105,14 @@ class EinsumTiles:
             -1 if holder.is_persistent else len(above),
             not same,
         )
+
+    def _loops_above(self, end: int, deepest: int) -> list[ScheduledLoop]:
+        """Return the temporal loops before number `end`, and the spatial ones down to a level."""
+        return [
+            loop
+            for number, loop in enumerate(self.schedule.loops)
+            if (self._level[loop.component] <= deepest if loop.is_spatial else number < end)
+        ]
 
     def _first_loop_that_needs_all(self, place: int, access: TensorAccess) -> int:
         """Return the number of the first loop below a holder at which its tile stops shrinking.

@@ -263,7 +263,27 @@ class Names:
 
         WorkloadError if two sets hold a tensor, or it has no width.
         """
-        names, of_any = self._names(draft, sets), self._all(sets)
+        names = self._names(draft, sets)
+        widths = self._widths_of_sets(draft, names, self._all(sets))
+        for access, _, long in draft.accesses:
+            if long is not None and long.bits_per_value is not None:
+                widths[access.tensor] = _width(long.bits_per_value, names, draft.where)
+        missing = [tensor for tensor in draft.tensors if tensor not in widths]
+        if missing:
+            raise WorkloadError(
+                f"Einsum {draft.name}: tensor {missing[0]} has no bits_per_value",
+                where=draft.where,
+                instead="workload: {bits_per_value: {All: 8}}",
+            )
+        return widths
+
+    def _widths_of_sets(
+        self, draft: EinsumDraft, names: Mapping[str, object], of_any: Mapping[str, frozenset[str]]
+    ) -> dict[str, Fraction]:
+        """Return the widths that sets of tensors give; WorkloadError if two sets hold a tensor.
+
+        `names`: of the Einsum; `of_any`: the sets of any Einsum.
+        """
         widths: dict[str, Fraction] = {}
         chosen: dict[str, str] = {}
         for key, value in self._spec.bits_per_value.items():
@@ -281,16 +301,6 @@ class Names:
                     )
                 chosen[tensor] = key
                 widths[tensor] = _width(value, names, where)
-        for access, _, long in draft.accesses:
-            if long is not None and long.bits_per_value is not None:
-                widths[access.tensor] = _width(long.bits_per_value, names, draft.where)
-        for tensor in draft.tensors:
-            if tensor not in widths:
-                raise WorkloadError(
-                    f"Einsum {draft.name}: tensor {tensor} has no bits_per_value",
-                    where=draft.where,
-                    instead="workload: {bits_per_value: {All: 8}}",
-                )
         return widths
 
     def _agree(

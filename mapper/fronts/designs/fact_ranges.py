@@ -164,6 +164,14 @@ def _effect(action: ActionName, joules: float, knob: Sequence[DesignFacts]) -> _
     return _KnobEffect(least, span, tuple(round((step - least) / span, _DIGITS) for step in steps))
 
 
+def _effects(
+    action: ActionName, base: DesignFacts, knobs: Sequence[Sequence[DesignFacts]]
+) -> list[tuple[int, _KnobEffect]]:
+    """Return the knobs that change an action's energy, by number, each with how it does."""
+    effects = (_effect(action, base.energies[action], knob) for knob in knobs)
+    return [(number, effect) for number, effect in enumerate(effects) if effect is not None]
+
+
 def ranges_of(base: DesignFacts, knobs: Sequence[Sequence[DesignFacts]]) -> FactRanges | None:
     """Return the ranges of a family from designs in which one knob alone was turned.
 
@@ -173,14 +181,13 @@ def ranges_of(base: DesignFacts, knobs: Sequence[Sequence[DesignFacts]]) -> Fact
     designs = [base, *(design for knob in knobs for design in knob)]
     groups: dict[tuple[object, ...], dict[ActionName, float]] = {}
     energies = dict(base.energies)
-    for action, joules in base.energies.items():
-        effects = [_effect(action, joules, knob) for knob in knobs]
-        if len(effects) - effects.count(None) > 1:
+    for action in base.energies:
+        effects = _effects(action, base, knobs)
+        if len(effects) > 1:
             return None
-        for number, effect in enumerate(effects):
-            if effect is not None:
-                groups.setdefault((number, effect.profile), {})[action] = effect.span
-                energies[action] += effect.least
+        for number, effect in effects:
+            groups.setdefault((number, effect.profile), {})[action] = effect.span
+            energies[action] += effect.least
     if len(groups) > MOST_GROUPS or min(energies.values(), default=0.0) < 0:
         return None
     return FactRanges(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import NamedTuple
 
 from tilewright.arch.components.components import Memory
 from tilewright.mapper.mapspace.counting.closed_form import ClosedFormCounts, CountCache
@@ -58,6 +59,24 @@ class _CountedPlacements:
         return min(bounds, default=None)
 
 
+class _Sum(NamedTuple):
+    """A sum of numbers: its value if it is exact, a lower and an upper bound. None: not known."""
+
+    exact: int | None
+    least: int
+    most: int | None
+
+
+def _summed(sizes: Sequence[_CountedPlacements], number: int) -> _Sum:
+    """Return the sum of a number: 0 templates, 1 points, 2 those that fit."""
+    least = sum(size.counted[number] for size in sizes)
+    is_exact = all(size.exact[number] for size in sizes)
+    bounds = [size.most(number) for size in sizes]
+    known = [bound for bound in bounds if bound is not None]
+    most = sum(known) if len(known) == len(bounds) else None
+    return _Sum(least if is_exact else None, least, most)
+
+
 class MapspaceSizes:
     """Counts mapspaces of one Einsum under many sets of rules, each different set once.
 
@@ -76,13 +95,13 @@ class MapspaceSizes:
         exact for one of them. `work`: most work of counting the points of what is new.
         """
         sizes = [size for space in spaces for size in self._of(space, work)]
-        least = [sum(size.counted[i] for size in sizes) for i in range(3)]
-        exact = [all(size.exact[i] for size in sizes) for i in range(3)]
-        sums = [total if sure else None for total, sure in zip(least, exact, strict=True)]
-        bounds = [[size.most(i) for size in sizes] for i in range(3)]
-        most = [None if None in each else sum(n or 0 for n in each) for each in bounds]
+        templates, points, fitting = (_summed(sizes, number) for number in range(3))
         return CountedSizes(
-            sums[0], sums[1], sums[2], (least[0], least[1], least[2]), (most[0], most[1], most[2])
+            templates.exact,
+            points.exact,
+            fitting.exact,
+            (templates.least, points.least, fitting.least),
+            (templates.most, points.most, fitting.most),
         )
 
     def _of(self, space: Mapspace, work: float) -> list[_CountedPlacements]:

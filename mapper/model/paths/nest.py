@@ -184,27 +184,25 @@ def nest_of(
     it. Raises MappingError if a spatial and a temporal loop over the same variable of the tensor
     would have to change places (theory/model.md §2.2).
     """
-    waiting = [place for place, loop in loops.items() if loop.spatial is not None]
+    waiting = {p: view.index[loop.spatial] for p, loop in loops.items() if loop.spatial is not None}
     nest: list[Item] = []
     group: list[int] = []  # loops between two holders keep the order of the mapping
     for place in range(len(path.steps) + 1):
         for holder in reserved.get(place, ()):
             if path.steps[holder].tensor == tensor.name:  # type: ignore[union-attr]
-                nest += sorted(group)
+                nest += [*sorted(group), ReservationItem(holder)]
                 group = []
-                nest.append(ReservationItem(holder))
-        loop = loops.get(place)
-        if loop is not None:
-            if loop.spatial is None:
+        if place in loops:
+            if loops[place].spatial is None:
                 group.append(place)
             continue
         component = _end_of_edge(path, place, tensor)
         if component is None:
             continue
-        level = view.index[component]
-        loops_above = [s for s in waiting if view.index[loops[s].spatial or ""] <= level]
-        waiting = [s for s in waiting if s not in loops_above]
-        nest += sorted(group + loops_above)
+        above = [loop for loop, level in waiting.items() if level <= view.index[component]]
+        for loop in above:
+            del waiting[loop]
+        nest += sorted(group + above)
         group = []
         if place < len(path.steps):
             nest.append(place)

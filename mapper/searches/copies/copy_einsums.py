@@ -334,21 +334,23 @@ class CopyMappings:
         fewest and the most lanes), for all instances. Without a proof for energy its bound is 0. A
         template is a mapping without its loops. Raises OutOfBudget at the end of the budget.
         """
-        floor = 0.0, 0.0
         leaks = leaks_of(self.space.flat, self.space.conventions)
+        least_energy, least_latency = 0.0, 0.0
         if self._plain and (self.repeated or leaks):
-            placements = [
-                placement for placement in self.space.placements if self._admits(placement)
-            ]
-            floor = least_copy_costs(self.space, placements)
+            placements = [p for p in self.space.placements if self._admits(p)]
+            least_energy, least_latency = least_copy_costs(self.space, placements)
         if self._plain and self.repeated:
-            return min(floor[0], energy), min(floor[1], latency)
+            return min(least_energy, energy), min(least_latency, latency)
+        seconds = min(self._seconds_of_first_moves(), latency)
+        if leaks or not self._has_no_array or not self._has_least_hops:
+            return min(least_energy, energy), seconds
+        return energy, seconds
+
+    def _seconds_of_first_moves(self) -> float:
+        """Return the least seconds that the first moves of all instances take."""
         templates = [template for template in self._templates if self._admits(template.placement)]
         moves = seconds_of_first_moves(self.space, list(map(backing_holders, templates)))
-        seconds = min(moves * self.space.einsum.n_instances, latency)
-        if leaks or not self._has_no_array or not self._has_least_hops:
-            return min(floor[0], energy), seconds
-        return energy, seconds
+        return moves * self.space.einsum.n_instances
 
     def _admits(self, placement: Placement) -> bool:
         memories = {c.name for c in self.space.flat.components if isinstance(c, Memory)}

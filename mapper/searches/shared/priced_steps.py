@@ -138,14 +138,15 @@ def prices_of(
     """
     if _without_speeds(columns) != _without_speeds(named):
         return None
-    rates = named.rates.values(problem, columns)
-    dearer = [named.rates.values(with_extra_joules(problem, more), columns) for more in further]
-    if rates is None or None in dearer:
+    problems = [problem, *(with_extra_joules(problem, more) for more in further)]
+    priced = (named.rates.values(each, columns) for each in problems)
+    rates = [values for values in priced if values is not None]
+    if len(rates) < len(problems):
         return None
-    known = tuple(each for each in dearer if each is not None)
     sizes = {c.name: float(c.size) for c in problem.components if isinstance(c, Memory)}
     fields_of = columns.used_bits.items() if one_instance else ()
-    return Prices(columns, rates, {field: sizes[name] for name, field in fields_of}, known)
+    capacities = {field: sizes[name] for name, field in fields_of}
+    return Prices(columns, rates[0], capacities, tuple(rates[1:]))
 
 
 def with_extra_joules(problem: Problem, more: ExtraJoules) -> Problem:

@@ -130,14 +130,22 @@ def _joined(einsum: Einsum, values: Values, indices: Indices, *, by_sum: bool = 
         others = tuple(axis for axis in range(values.ndim) if axis not in axes)
         kept = join.reduce(values, axis=others, dtype=values.dtype)
         return np.asarray(np.transpose(kept, np.argsort(np.argsort(axes)))).reshape(shape)
-    least = -np.inf if values.dtype.kind == "f" else np.iinfo(str(values.dtype)).min
-    result = np.full(shape, least if is_max else 0, dtype=values.dtype)
     places = tuple(np.broadcast_to(index, values.shape) for index in indices)
-    join.at(result, places, values)
-    if is_max:  # where nothing is written
-        written = np.zeros(shape, dtype=bool)
-        written[places] = True
-        result[~written] = 0
+    if is_max:
+        return _greatest_at(places, values, shape)
+    result = np.zeros(shape, dtype=values.dtype)
+    np.add.at(result, places, values)
+    return result
+
+
+def _greatest_at(places: Indices, values: Values, shape: tuple[int, ...]) -> Values:
+    """Return an array with the greatest of the values at each place, 0 where there is none."""
+    least = -np.inf if values.dtype.kind == "f" else np.iinfo(str(values.dtype)).min
+    result = np.full(shape, least, dtype=values.dtype)
+    np.maximum.at(result, places, values)
+    written = np.zeros(shape, dtype=bool)
+    written[places] = True
+    result[~written] = 0
     return result
 
 
