@@ -324,6 +324,7 @@ def _on_machine(
     """Search with the machine in the loop, and print the answer."""
     from tilewright.dse.command.machine.grid_answer import (
         check_options,
+        check_workload,
         compile_engine,
         find_on_machine,
     )
@@ -335,6 +336,7 @@ def _on_machine(
     check_options(options)
     with stopping_searches(), SearchDisplay(options["objective"]) as display:
         if options["budget"] is not None:
+            check_workload(arch, work, options)
             compile_engine(display)
         find = find_front_on_machine if options.get("front") else find_on_machine
         answer = find(arch, work, machine, {**options, "html": output.html is not None}, display)

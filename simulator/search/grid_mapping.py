@@ -181,6 +181,19 @@ def _predicted(
         return None
 
 
+def grid_paths(arch: Arch, workload: Workload) -> dict[str, FlatArch]:
+    """Return by Einsum the path of components to the compute of the grid.
+
+    Raises NoFeasibleMapping for an Einsum that the elements do not compute, and what `grid_path`
+    raises for an architecture without a grid.
+    """
+    flats = {einsum.name: grid_path(arch, workload, einsum) for einsum in workload.einsums}
+    for einsum in workload.einsums:
+        check_host(flats[einsum.name])
+        check_computed(einsum, grid_of(flats[einsum.name]))
+    return flats
+
+
 def cascade_of(
     arch: Arch,
     workload: Workload,
@@ -198,10 +211,7 @@ def cascade_of(
     """
     whole = budget if request.budget_s else UNLIMITED
     einsums_left = iter(range(len(workload.einsums), 0, -1))
-    flats = {e.name: grid_path(arch, workload, e) for e in workload.einsums}
-    for einsum in workload.einsums:
-        check_host(flats[einsum.name])
-        check_computed(einsum, grid_of(flats[einsum.name]))
+    flats = grid_paths(arch, workload)
     data = {
         e.name: EinsumData(e, seed=request.settings.seed, grid=grid_of(flats[e.name]))
         for e in workload.einsums

@@ -46,6 +46,24 @@ def check_options(options: Mapping[str, Any]) -> None:
         )
 
 
+def check_workload(arch: Arch, workload: Workload, options: Mapping[str, Any]) -> None:
+    """Raise TilewrightError if the elements of a grid do not compute an Einsum that is asked for.
+
+    A search says the same, but only when the engine is compiled. `options`: those of
+    `tilewright map`.
+    """
+    from tilewright.simulator.search.grid_mapping import grid_paths
+
+    grid_paths(arch, _chosen(workload, options))
+
+
+def _chosen(workload: Workload, options: Mapping[str, Any]) -> Workload:
+    """Return the workload with the Einsum alone that is asked for, or with all."""
+    if options.get("einsum") is None:
+        return workload
+    return replace(workload, einsums=(einsum_of(workload, options["einsum"]),))
+
+
 def compile_engine(tell: Callable[[Progress], None]) -> None:
     """Compile the engines, as far as they are not on disk: no part of a search, or its budget.
 
@@ -244,8 +262,7 @@ def find_on_machine(
             value=options["objective"],
             instead="--objective latency, energy or edp",
         )
-    if options.get("einsum") is not None:
-        workload = replace(workload, einsums=(einsum_of(workload, options["einsum"]),))
+    workload = _chosen(workload, options)
     request = replace(request_of(machine, options), objective=options["objective"])
 
     def tell(candidates: int, value: float, bound: float) -> None:

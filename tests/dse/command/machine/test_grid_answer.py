@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pytest
 from cascades import cascade_arch, cascade_workload
+from click.testing import CliRunner
 from grid_mappings import HARDWARE, einsum_workload
 
 from tilewright.arch.compiled import Kernel
 from tilewright.arch.files.source import load_document
 from tilewright.arch.spec.load import load_arch
+from tilewright.dse.command.cli import cli
+from tilewright.dse.command.machine import grid_answer
 from tilewright.dse.command.machine.grid_answer import compile_engine, find_on_machine
 from tilewright.dse.command.machine.grid_front_answer import find_front_on_machine
 from tilewright.mapper.mapping.mapping_file import load_mapping
@@ -53,6 +56,16 @@ def test_the_engine_is_compiled_before_the_budget_of_a_search_begins(
     names = {kernel.name for kernel in compiled}
     assert {"solve", "run", "map_step"} <= names, "of both engines, and of rare features"
     assert [state.doing for state in states] == ["compiling the engine, once on a computer"]
+
+
+def test_what_the_elements_do_not_compute_is_refused_before_a_compilation(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(grid_answer, "compile_engine", lambda _: pytest.fail("compiled"))
+    asked = "map --arch wafer_grid --workload mlp4 --machine wse2-sdk-sim --budget 1"
+    result = CliRunner().invoke(cli, asked.split())
+    assert result.exit_code == 3
+    assert "values of X of H1 have 8 bits" in result.output
 
 
 def test_a_request_to_stop_gives_the_best_so_far_with_its_bound() -> None:
