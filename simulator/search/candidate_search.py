@@ -28,6 +28,7 @@ from tilewright.simulator.search.candidates.candidate_runs import (
 )
 from tilewright.simulator.search.candidates.candidates import BoundedFamily, Candidates
 from tilewright.simulator.search.candidates.family_heap import FamilyHeap, HeapEntry, Values
+from tilewright.simulator.search.candidates.first_choices import first_choices
 from tilewright.simulator.search.further_divisions import FurtherQuestion, further_families
 from tilewright.simulator.search.grid_certificate import (
     GridCertificate,
@@ -38,14 +39,8 @@ from tilewright.simulator.search.grid_certificate import (
 
 MOST_WAITING: Final = 4
 """Candidates that cannot be timed before the first of them runs, while there is no answer yet."""
-MOST_FIRST: Final = 4
-"""Families among whose candidates the first one to run is chosen, if one of them is near."""
-MOST_TRIED: Final = 256
-"""Families with more work that are passed over for one of these."""
 MOST_REFINED: Final = 32
 """Entries that are refined at a time, before the search asks whether others come first now."""
-NEAR: Final = 1.25
-"""Their bounds are at most so many times the least one."""
 ROUNDING: Final = 1 + 1e-9
 """Sums of energies differ by less from one order to another."""
 
@@ -245,7 +240,7 @@ class CandidateSearch:
         if self.candidates.has_large_grid:
             return self._start_timed()
         while self.value == inf and self.heap and not self.runs.is_over:
-            entries = self._near_the_least()
+            entries = first_choices(self.heap, self._refined, lambda: self.runs.is_over)
             while entries and self.value == inf and not self.runs.is_over:
                 self._look_at(entries.pop(0))
             self.heap.push(entries)
@@ -256,39 +251,6 @@ class CandidateSearch:
             if len(self.waiting) == MOST_WAITING and self.value == inf:
                 self._execute(heapq.heappop(self.waiting))
         return self.value < inf
-
-    def _near_the_least(self) -> list[HeapEntry]:
-        """Take choices whose plans have bounds near the least one, least words on links first.
-
-        They are of the first families whose work is near it: quick bounds do not see all conflicts
-        of banks. If many families have more work, they are of those that have the least.
-        """
-        most, waiting, choices = NEAR * self.heap.least[0], list[HeapEntry](), list[HeapEntry]()
-        families = 0
-        while self.heap and families < MOST_FIRST and len(waiting) < MOST_TRIED:
-            if waiting and self.runs.is_over:
-                break
-            entry = self.heap.pop()
-            if not entry.is_planned and entry.choice is None:
-                (entry,) = self._refined(entry)
-            if entry.bounds[0] > most:
-                waiting.append(entry)
-                continue
-            planned = self._planned(entry)
-            choices += planned
-            families += any(choice.bounds[0] <= most for choice in planned)
-        waiting.sort()
-        while waiting and not choices:
-            choices += self._planned(waiting.pop(0))
-        self.heap.push(waiting)
-        least = min((entry.bounds[0] for entry in choices), default=inf)
-        hops = {e.order: self.candidates.hops(e.choice) for e in choices if e.choice is not None}
-        return sorted(choices, key=lambda e: (e.bounds[0] > NEAR * least, hops[e.order], e))
-
-    def _planned(self, entry: HeapEntry) -> list[HeapEntry]:
-        """Return a choice, or those of a family, with the bounds of their plans."""
-        members = [entry] if entry.choice is not None else self.heap.members(entry)
-        return [planned for member in members for planned in self._refined(member)]
 
     def refine(self) -> bool:
         """Raise the bound by that of a plan, without a run; return False if nothing is left to do.

@@ -157,24 +157,3 @@ def test_a_candidate_that_no_refinement_shows_has_a_plan(monkeypatch: pytest.Mon
     assert choice.family == least
     assert search.candidates.least_cycles(choice) > 0
     assert search.best_bounded() == choice
-
-
-def test_the_first_candidate_has_work_near_the_least(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Many mappings of a convolution read one memory bank twice, as quick bounds do not see."""
-    monkeypatch.setattr(candidate_search, "MOST_TRIED", 24)
-    text = """
-workload:
-  rank_sizes: {P: 28, Q: 28, H: 30, G: 30, K: 4, R: 3, S: 3, C: 4}
-  bits_per_value: {All: 16}
-  einsums: ["O[p, q, k] = X[H: p + r, G: q + s, c] * W[r, s, c, k]"]
-"""
-    arch = load_arch(HARDWARE, variables={"GridX": 2, "GridY": 2})
-    cascade = cascade_of(arch, load_workload(load_document("w.yaml", text=text)), GridRequest())
-    search = cascade.options[0][0].search(1 << 60)
-    assert search is not None
-    candidates, least = search.candidates, search.heap.least[0]
-    families = [entry.family for entry in sorted(search.heap.entries)[:24]]
-    work = {f: candidates.least_value(f, None, candidates.alone(f)) for f in families}
-    first = search._near_the_least()[0]
-    assert work[first.family] <= max(candidate_search.NEAR * least, min(work.values()))
-    assert min(work.values()) < work[families[0]]
