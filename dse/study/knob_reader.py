@@ -24,7 +24,6 @@ _OF_TRIALS = ("usage", "base", "trial", "status", "baseline", "proof", "gap", "s
 _NO_VARIABLE = "workload.variables."
 _FIELDS_WITH_UNITS = ("arch.", "machine.")
 _MAX_VALUES = 1_000_000
-_MAX_SPACE_DIGITS = 300
 
 
 class KnobReader:

@@ -48,7 +48,7 @@ def reach_apart(points: Points, check: Callable[[], None]) -> Tiles | None:
 
 
 def _is_dominated(undominated: list[_Used], used: _Used) -> bool:
-    """Tell whether some list of bits in use in `undominated` is nowhere above `used`.
+    """Tell whether some list of bits in use in `undominated` is at most `used` everywhere.
 
     If none is, `used` is appended to the list `undominated`.
     """

@@ -44,9 +44,9 @@ class _SpaceFront(NamedTuple):
 class EinsumFront:
     """Pareto set of the mappings of one Einsum, over all computes that may perform it.
 
-    `spaces`: its mapspaces, one per compute. `points`: mappings that no other one covers, that is,
-    is nowhere above in the chosen metrics. `proven`: energy in joule up to which no such mapping is
-    missing; inf: the set is whole.
+    `spaces`: its mapspaces, one per compute. `points`: mappings that no other one covers: each
+    other one is greater in some of the chosen metrics. `proven`: energy in joule up to which no
+    such mapping is missing; inf: the set is whole.
     """
 
     spaces: tuple[Mapspace, ...]

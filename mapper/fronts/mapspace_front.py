@@ -291,7 +291,7 @@ def _of_instances(row: Sequence[float], times: int, measures: FrontMetrics) -> l
 def best_points(points: Sequence[FrontPoint], measures: FrontMetrics) -> tuple[FrontPoint, ...]:
     """Return the points that no other one covers in the columns the metrics depend on.
 
-    A point covers another if it is nowhere above it, up to 1e-12, relative. Energy and latency
+    A point covers another if no value of it is greater, up to 1e-12, relative. Energy and latency
     count apart, also where the metric is their product. The result is sorted by these columns.
     """
     if not points:

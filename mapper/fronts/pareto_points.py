@@ -1,6 +1,6 @@
 """Pareto points: which rows of numbers no other row beats, up to the noise of rounding.
 
-A row covers another if it is nowhere above it, up to a relative difference of 1e-12. Example: of
+A row covers another if no value of it is greater, up to a relative difference of 1e-12. Example: of
 (1, 9), (2, 5), (2, 6) the first two are left.
 """
 
@@ -20,8 +20,8 @@ _FEW = 1 << 14  # comparisons that are faster all at once
 def undominated(values: Floats) -> Ints:
     """Return the numbers of the rows that no other row covers, sorted by value.
 
-    `values`: not negative, smaller is better, shape (rows, metrics). A row covers another if it is
-    nowhere above it, up to a relative 1e-12; of equal rows the first in the order of values stays.
+    `values`: not negative, smaller is better, shape (rows, metrics). A row covers another if no
+    value of it is greater, up to a relative 1e-12; of equal rows the first in their order stays.
     Example: of (1, 9), (2, 5), (2, 6) the first two are left. Without metrics, row 0.
     """
     if not len(values):
@@ -44,7 +44,7 @@ def _covered_by_any_later(rows: Floats) -> NDArray[np.bool_]:
 
 
 def _covered_by_later(rows: Floats, number: int) -> bool:
-    """Tell whether a later row is nowhere above row `number`, up to noise; rows are sorted."""
+    """Tell whether a later row covers row `number`, up to noise; rows are sorted."""
     limit = rows[number] * (1 + NOISE)
     end = int(np.searchsorted(rows[:, 0], limit[0], side="right"))
     later: Floats = rows[number + 1 : end]
@@ -52,7 +52,7 @@ def _covered_by_later(rows: Floats, number: int) -> bool:
 
 
 def covered(values: Floats, points: Floats) -> NDArray[np.bool_]:
-    """Tell for each row of `values` whether some row of `points` is nowhere above it.
+    """Tell for each row of `values` whether some row of `points` covers it.
 
     Shapes (rows, metrics) and (points, metrics); the result has shape (rows,). Numbers count as not
     above up to a relative 1e-12.

@@ -1,7 +1,7 @@
 """Among the best fused mappings of a workload, find one with the least of the other metric.
 
 A second search looks only at what can cost as little as the best: choices of tensors on chip and
-pmappings that leave room for it. It starts from the best mapping, and ends where the other metric
+pmappings within that cost. It starts from the best mapping, and ends where the other metric
 meets its lower bound.
 """
 

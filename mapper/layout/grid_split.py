@@ -76,7 +76,7 @@ class GridSplit:
 
     @property
     def shard_shape(self) -> tuple[int, ...]:
-        """Positions that each cell has room for along each group: whole blocks."""
+        """Positions that each cell can hold along each group: whole blocks."""
         rows = zip(self.extents, self.grid, self.block, strict=True)
         return tuple(_ceil(_ceil(extent, block), cells) * block for extent, cells, block in rows)
 

@@ -255,15 +255,15 @@ COPIES_SHARE_NO_LANES = RestrictionKind(
 )
 COPY_INPUTS_RESERVED = RestrictionKind(
     "inputs of copies reserved until the copy runs",
-    "A tensor that a copy Einsum reads on chip keeps its room there until the copy runs, though an"
-    " alias might free it.",
-    "I = A: the tile of A and the tile of I have room in GlobalBuffer side by side.",
+    "A tensor that a copy Einsum reads on chip keeps its bits reserved there until the copy runs,"
+    " though an alias might free them.",
+    "I = A: GlobalBuffer holds the tile of A and the tile of I at a time.",
     concerns_fusion=True,
 )
 LARGEST_TILE_RESERVED = RestrictionKind(
     "{tensors} reserved at their users' largest tile",
-    "Einsums that hold one of these tensors in one place reserve room for the largest tile that one"
-    " of them needs, all the time.",
+    "Einsums that hold one of these tensors in one place reserve the bits of the largest tile that"
+    " one of them needs, all the time.",
     "A convolution needs 18 rows of Y and a pointwise Einsum 16: both reserve 18.",
     concerns_fusion=True,
 )

@@ -54,8 +54,8 @@ def with_lanes(problem: Problem, template: Template) -> Iterator[Template]:
         if not problem.fits_single_values(template):
             return
         raise UnsupportedFeature(
-            f"{count} choices of lanes decide the room of memories, or the tiles of holders that"
-            " stand below lanes of a deeper level",
+            f"{count} choices of lanes decide the capacity of memories, or the tiles of holders"
+            " that stand below lanes of a deeper level",
             instead="narrow loop_bounds, reuse or min_usage of these dimensions, or"
             " force_memory_hierarchy_order: true for the memories",
         )

@@ -1,4 +1,4 @@
-"""Say what a limit of the objective leaves room for: the most energy and latency of a mapping."""
+"""The most energy and latency that a mapping may have within a limit of the objective."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ from tilewright.mapper.workload.einsum import Einsum
 class CopyOccupancy:
     """Say what a copy Einsum itself occupies in the memories where tensors are exchanged.
 
-    `absent`: its tensors on chip that need no room while it runs, because the other tensor stands
+    `absent`: its tensors on chip that take no bits while it runs, because the other tensor stands
     in their place. `tile_widths`: (tensor, bits per value) of tiles that stand where this tensor's
     holder stands, and shrink with its tile. `fixed_bits`: bits of tiles below all shared loops, per
     exchange memory.
@@ -214,7 +214,7 @@ class CopyPmappingMaker:
         """Yield groups of mappings of the copy Einsum with no temporal loop shared with others.
 
         `order`: its tensors on chip, outermost first. `pmappings`: the mappings to group, by their
-        shared spatial loops and by which tensors on chip need no room. Capacity is not checked
+        shared spatial loops and by which tensors on chip take no bits. Capacity is not checked
         here.
         """
         for spatial, of_lanes in _group_by_lanes(pmappings):
@@ -261,7 +261,7 @@ class CopyPmappingMaker:
     ) -> Iterator[PmappingGroup]:
         """Yield one group of pmappings below `loops` for each set of absent tensors.
 
-        Absent: on chip, but needs no room while the copy runs (CopyOccupancy).
+        Absent: on chip, but takes no bits while the copy runs (CopyOccupancy).
         """
         states = _tilings(loops.temporal, self.einsum.bounds)
         for absent in dict.fromkeys(pmapping.occupancy.absent for pmapping in pmappings):

@@ -5,7 +5,7 @@ A label is a choice of pmappings so far, with its energy and latency, and the mo
 of memories whose usage counts (usage_peaks.py). Per exchange memory it has `kept_bits[k - 1]`,
 those above loop k that stay, and `peak[s - 1]`, the most bits at a time in a finished Einsum that
 shares s loops or more with the next one. Nothing that follows can make a label the better one if
-another label of its node is nowhere above it in any of these.
+another label of its node is no greater in any of these.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class LabelPass:
             front = self._step(number, front, prunable)
             count = sum(len(labels.nodes) for labels in front.values())
             self.labels += count
-            self._budget.check(count * self._columns.head // METRICS)  # long labels take more room
+            self._budget.check(count * self._columns.head // METRICS)  # long labels take more
             self._origins.append(_step_origins(front))
         width = self._columns.n_measures
         measures = [labels.values[:, :width] for labels in front.values()]

@@ -165,7 +165,7 @@ class JoinStep:
 
         Live: written before, and read now or later. `source`: what the Einsums before it fix: the
         shared loops, and where each live tensor stands. `group`: mappings of this Einsum that go
-        with that. Left out are tensors that only wait, because a copy passed them on without room
+        with that. Left out are tensors that only wait, because a copy passed them on without bits
         of their own, and what a copy Einsum is the last to read if it writes another tensor in its
         place.
         """
@@ -194,9 +194,9 @@ class JoinStep:
         """Return which tensors start to take bits in a memory when this Einsum runs.
 
         Positions in the list of places where the Einsum's tensors may be on chip: of tensors that
-        it writes, and of those that took no room until now, because a copy only passed them on.
+        it writes, and of those that took no bits until now, because a copy only passed them on.
         `group`: mappings of the Einsum that agree about places; a tensor counts if they keep it in
-        `memory` and give it room. `source`: what the Einsums before fix.
+        `memory` and give it bits. `source`: what the Einsums before fix.
         """
         waited = [tensor.position for tensor in self.read if tensor.live in source.waiting]
         boundary = self.tables[0].boundary

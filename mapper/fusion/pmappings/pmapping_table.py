@@ -48,7 +48,7 @@ class PmappingGroup:
     counted memories, then per exchange memory the bits reserved above loop 1, …, above loop n, and
     in all. `origins`: (number of the source, number of the label) of each pmapping, to rebuild it.
     `table`: number of the table among those of the Einsum. `absent`: boundary places on chip whose
-    tensor takes no room of its own while the Einsum runs, because a copy only passes it on.
+    tensor takes no bits of its own while the Einsum runs, because a copy only passes it on.
     """
 
     loops: tuple[LoopName, ...]

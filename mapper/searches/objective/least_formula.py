@@ -98,7 +98,7 @@ class FormulaTarget:
         return np.append(self._floor[place], np.geomspace(last / 2**_USAGES, 2 * last, _USAGES))
 
     def hopeful(self, floors: Floats) -> NDArray[np.bool_]:
-        """Tell which rows of lower bounds leave room for a mapping better than the best.
+        """Tell which rows of lower bounds allow a mapping better than the best.
 
         Better is a smaller value, or an equal one with less of some column. Columns: energy (J),
         latency (s), bits of each memory; the result has shape (rows,).

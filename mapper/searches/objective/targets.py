@@ -49,7 +49,7 @@ class SweepTarget(Protocol):
         ...
 
     def hopeful(self, floors: Floats) -> NDArray[np.bool_]:
-        """Tell which rows of lower bounds leave room for a mapping of interest.
+        """Tell which rows of lower bounds allow a mapping of interest.
 
         `floors`, shape (rows, columns): energy in J, latency in s, bits of each tracked memory.
         The result has shape (rows,).
@@ -95,7 +95,7 @@ class FrontTarget:
     def hopeful(self, floors: Floats) -> NDArray[np.bool_]:
         """Tell which rows no point of the front so far covers, shape (rows,).
 
-        A point covers a row if it is nowhere above it in the compared columns.
+        A point covers a row if it is no greater in any of the compared columns.
         """
         if not self.mappings:
             return np.ones(len(floors), np.bool_)
@@ -115,7 +115,7 @@ class FrontTarget:
     def offer(self, candidates: Sequence[TracedMapping]) -> None:
         """Add mappings to the front, and drop those that another one covers.
 
-        A mapping covers another if it is nowhere above it in the compared columns.
+        A mapping covers another if it is no greater in any of the compared columns.
         """
         mappings = [*self.mappings, *candidates]
         rows = self._compared(np.array([mapping.row for mapping in mappings]))

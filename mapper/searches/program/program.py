@@ -3,7 +3,7 @@
 The dynamic program grows the tile from the Compute to the whole iteration space (lattice.md §1.2).
 A template is a list of slots, outermost first: holders, loops, spatial loops, reservations. Its
 program is the list of steps in the opposite order: a step grows the tile (TemporalLoops,
-SpatialStep), charges costs (ChargeStep, PaymentStep) or reserves room for a tile (ReserveStep).
+SpatialStep), charges costs (ChargeStep, PaymentStep) or reserves bits for a tile (ReserveStep).
 
 Example: A held in a buffer between loops over m and the Compute gives [charge at the Compute,
 loops over m, reserve A's tile, charge A's traffic between memory and buffer, loops over m].

@@ -2,7 +2,7 @@
 
 The dynamic program grows the tile from the Compute to the whole iteration space (lattice.md §1.2).
 A step grows the tile (TemporalLoops, SpatialStep), charges costs (ChargeStep, PaymentStep) or
-reserves room for a tile (ReserveStep). A slot of temporal loops is a step as it is: it multiplies
+reserves bits for a tile (ReserveStep). A slot of temporal loops is a step as it is: it multiplies
 the tile by any factors of its variables, or of one of them, and costs nothing itself.
 """
 

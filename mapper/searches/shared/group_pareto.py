@@ -13,8 +13,8 @@ def pareto(groups: Ints, values: Floats, noise: float = NOISE) -> Ints:
     """Return the numbers of the rows that no other row of the same group dominates.
 
     `groups`: number of each row's group, shape (rows,). `values`: not negative, smaller is better,
-    shape (rows, metrics). A row dominates another if it is nowhere greater. Values that differ by
-    `noise`, relative, count as equal; of equal rows the first one stays. The result is sorted by
+    shape (rows, metrics). A row dominates another if no value of it is greater. Values that differ
+    by `noise`, relative, count as equal; of equal rows the first one stays. The result is sorted by
     group, then by values.
     """
     keys = [values[:, column] for column in range(values.shape[1] - 1, -1, -1)]
