@@ -17,7 +17,7 @@ from tilewright.arch.files.source import load_document
 from tilewright.dse.models.evaluators import METRICS
 from tilewright.dse.run.rundir import RunDirectory
 from tilewright.dse.sampling.sampler_names import NAMES
-from tilewright.dse.study.knob_reader import KnobReader
+from tilewright.dse.study.reading.knob_reader import KnobReader
 from tilewright.dse.study.study_file import SearchItem, StudyFile
 
 PAGE = "studies.md"

@@ -12,8 +12,8 @@ from tilewright.dse.run.rundir import SPEC
 from tilewright.dse.run.runner import check_copies
 from tilewright.dse.store.extension import spec_text
 from tilewright.dse.store.safe_files import RunError
+from tilewright.dse.study.reading.study_reader import StudyReader
 from tilewright.dse.study.study import StudySpec
-from tilewright.dse.study.study_reader import StudyReader
 
 
 def front_study(directory: Path, study: Path | None = None) -> StudySpec:

@@ -8,9 +8,9 @@ from pathlib import Path
 from tilewright.arch.files.source import load_document
 from tilewright.dse.command.settings import check_used
 from tilewright.dse.study.design_space import Value
+from tilewright.dse.study.reading.study_reader import StudyReader
 from tilewright.dse.study.study import StudySpec
 from tilewright.dse.study.study_file import StudyFile
-from tilewright.dse.study.study_reader import StudyReader
 
 
 def load_study(path: Path, settings: Mapping[str, Value] | None = None) -> StudySpec:

@@ -15,8 +15,8 @@ import yaml
 from tilewright.arch.errors import SpecError
 from tilewright.arch.files.source import load_document
 from tilewright.dse.command.shipped import studies_folder
+from tilewright.dse.study.reading.study_reader import StudyReader
 from tilewright.dse.study.study_file import StudyFile
-from tilewright.dse.study.study_reader import StudyReader
 
 jsonschema = pytest.importorskip("jsonschema", reason="not installed: pip install jsonschema")
 

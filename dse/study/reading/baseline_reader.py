@@ -9,8 +9,8 @@ from tilewright.arch.files.document import DocPath, Document
 from tilewright.arch.names import did_you_mean
 from tilewright.dse.models.inputs import OwnValues
 from tilewright.dse.study.design_space import Dimension, Space, Value
-from tilewright.dse.study.knob_reader import KnobReader, are_numbers
 from tilewright.dse.study.knobs import labels_of
+from tilewright.dse.study.reading.knob_reader import KnobReader, are_numbers
 from tilewright.dse.study.study import Baseline
 from tilewright.dse.study.study_file import BaselineItem
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,35 +12,19 @@ from typing import Any
 from tilewright.arch.errors import SpecError, Where, placed
 from tilewright.arch.expressions.units import units_in
 from tilewright.arch.files.document import DocPath, Document, untag
-from tilewright.arch.names import did_you_mean
 from tilewright.dse.command.settings import check_used
 from tilewright.dse.command.shipped import Kind, find_file
-from tilewright.dse.models.evaluators import BOUNDED, LAYOUT_MODELS, METRICS, choices_type
+from tilewright.dse.models.evaluators import LAYOUT_MODELS, METRICS, choices_type
 from tilewright.dse.models.inputs import OwnValues
-from tilewright.dse.run.figures import (
-    BASE,
-    Constraint,
-    check_figure,
-    check_names,
-    check_unit,
-    is_plain_name,
-    parse_constraint,
-)
-from tilewright.dse.run.record import Objective
+from tilewright.dse.run.figures import BASE, check_names
 from tilewright.dse.sampling.sampler_names import check_sampler
-from tilewright.dse.study.baseline_reader import BaselineReader
 from tilewright.dse.study.changed_keys import replaced
 from tilewright.dse.study.design_space import Space, Value
-from tilewright.dse.study.knob_reader import MAPPER_METRICS, KnobReader
-from tilewright.dse.study.study import Baseline, DesignLimits, Published, StudyInput, StudySpec
-from tilewright.dse.study.study_file import (
-    NAME_OF_A_STUDY,
-    ArchFile,
-    ConstraintItem,
-    InputFile,
-    ObjectiveItem,
-    StudyFile,
-)
+from tilewright.dse.study.reading.baseline_reader import BaselineReader
+from tilewright.dse.study.reading.knob_reader import MAPPER_METRICS, KnobReader
+from tilewright.dse.study.reading.metric_reader import MetricReader
+from tilewright.dse.study.study import Baseline, DesignLimits, StudyInput, StudySpec
+from tilewright.dse.study.study_file import NAME_OF_A_STUDY, ArchFile, InputFile, StudyFile
 
 _NAME = re.compile(NAME_OF_A_STUDY)
 
@@ -61,7 +45,6 @@ class StudyReader:
         self._stored = stored
         self._resolved = resolved
         self._knobs = KnobReader(document)
-        self._model = ""
 
     def read(self, fields: Mapping[str, Value], variables: Mapping[str, Value]) -> StudySpec:
         """Return the checked study, with defaults filled in.
@@ -75,7 +58,6 @@ class StudyReader:
         data = replaced(self._document.data, fields)
         file = parse(StudyFile, self._document, data=data)
         self._check_name(file.name)
-        self._model = file.model
         space = self._knobs.space(file)
         arch, workloads = self._arch(file, variables), self._workloads(file, variables)
         machine = self._machine(file)
@@ -91,6 +73,7 @@ class StudyReader:
         if migration:
             resolved["search"]["migration"] = migration
         names = self._expression_names(file, workloads)
+        metrics = MetricReader(self._document, self._knobs, file.model, names)
         mapper = self._mapper(file)
         hardware = None if file.model in LAYOUT_MODELS else arch
         files = OwnValues(hardware, workloads, machine, mapper, choices_type(file.model))
@@ -103,8 +86,8 @@ class StudyReader:
             workloads=workloads,
             model=file.model,
             machine=machine,
-            objectives=self._objectives(file, names),
-            constraints=tuple(self._constraints(file, names)),
+            objectives=metrics.objectives(file),
+            constraints=tuple(metrics.constraints(file)),
             space=space,
             sampler=sampler,
             sampler_options=search.options,
@@ -112,13 +95,13 @@ class StudyReader:
             batch=search.batch,
             population=population,
             limits=self._limits(file),
-            bounds_first=self._bounds_first(file, names),
+            bounds_first=metrics.bounds_first(file),
             islands=search.islands,
             migration=migration,
             mapper=mapper,
             baselines=baselines,
             resolved=resolved,
-            published=self._published(file, names),
+            published=metrics.published(file),
         )
 
     def _baselines(
@@ -253,80 +236,6 @@ class StudyReader:
         usage = ["usage"] if file.model == "analytical" else []
         return [*METRICS[file.model], *usage, *given, *([BASE] if file.baselines else [])]
 
-    def _published(self, file: StudyFile, names: list[str]) -> tuple[Published, ...]:
-        figures = []
-        for position, item in enumerate(file.published):
-            self._check_metric(item.metric, names, "published", position, "metric")
-            check_unit(item.metric, str(item.value), self._where("published", position, "value"))
-            value = float(self._knobs.number(item.value, "published", position, "value"))
-            figures.append(Published(item.name, item.metric, value, item.source))
-        return tuple(figures)
-
-    def _objectives(self, file: StudyFile, names: list[str]) -> tuple[Objective, ...]:
-        metrics = [objective.metric for objective in file.objectives]
-        for position, name in enumerate(metrics):
-            self._check_metric(name, names, "objectives", position, "metric")
-            if name in metrics[:position]:
-                raise SpecError(
-                    f"the objective {name} is named twice",
-                    where=self._where("objectives", position, "metric"),
-                )
-        return tuple(Objective(item.metric, item.goal) for item in file.objectives)
-
-    def _constraints(self, file: StudyFile, names: list[str]) -> Iterable[Constraint]:
-        for position, item in enumerate(file.constraints):
-            place = self._where("constraints", position)
-            if item.limit is not None and item.metric is None:
-                constraint = parse_constraint(item.limit, place)
-                check_figure(item.limit, names, place)
-                yield constraint
-                continue
-            if item.metric is None or item.limit is not None:
-                raise SpecError(
-                    "a constraint is a limit, or a metric with max or min",
-                    where=place,
-                    instead="area <= 1.2 * base.area, or {metric: area, max: 6e-4}",
-                )
-            self._check_metric(item.metric, names, "constraints", position, "metric")
-            yield from self._bounds(item, position, names)
-
-    def _bounds(
-        self, item: ConstraintItem, position: int, names: list[str]
-    ) -> Iterable[Constraint]:
-        if item.max is None and item.min is None:
-            raise SpecError(
-                "a constraint needs max or min", where=self._where("constraints", position)
-            )
-        metric, numbers = str(item.metric), {}
-        for key, sign, written in (("max", "<=", item.max), ("min", ">=", item.min)):
-            if written is None:
-                continue
-            where = self._where("constraints", position, key)
-            check_unit(metric, str(written), where)
-            if isinstance(written, str) and check_names(written, names, where):
-                yield Constraint(metric, sign, written)  # type: ignore[arg-type]  # one of two
-                continue
-            numbers[key] = float(self._knobs.number(written, "constraints", position, key))
-            yield Constraint(metric, sign, _shortest(numbers[key]))  # type: ignore[arg-type]
-        if len(numbers) == 2 and numbers["max"] < numbers["min"]:
-            raise SpecError(
-                "max is below min: no design can hold both",
-                where=self._where("constraints", position),
-                value=f"min {numbers['min']:g}, max {numbers['max']:g}",
-            )
-
-    def _check_metric(self, name: str, names: list[str], *place: str | int) -> None:
-        """Check a metric or an expression over metrics."""
-        where = self._where(*place)
-        if is_plain_name(name) and name.split(".", maxsplit=1)[0] not in names:
-            raise SpecError(
-                f"the {self._model} model gives no metric of that name",
-                where=where,
-                value=name,
-                instead=did_you_mean(name, names) or f"one of {', '.join(names)}",
-            )
-        check_figure(name, names, where)
-
     def _migration(self, file: StudyFile, sampler: str, each: int) -> int:
         """Return the designs that an island tries between two exchanges; 0 without islands.
 
@@ -359,26 +268,6 @@ class StudyReader:
             values.append(None if number is None else float(number))
         return DesignLimits(*values)
 
-    def _bounds_first(self, file: StudyFile, names: list[str]) -> bool:
-        """Return whether designs are bounded before they are executed; check that they can be."""
-        if not file.search.bounds_first:
-            return False
-        place, bounded = self._where("search", "bounds_first"), BOUNDED.get(file.model, ())
-        if not bounded:
-            raise SpecError(
-                f"the {file.model} model executes nothing", where=place, instead="model: simulated"
-            )
-        sides = [s for limit in self._constraints(file, names) for s in (limit.left, limit.right)]
-        limited = [name for side in sides for name in sorted(check_names(side, names, place))]
-        unbounded = [item.metric for item in file.objectives if not _is_bounded(item, bounded)]
-        for name in (*unbounded, *(name for name in limited if name not in (*bounded, BASE))):
-            raise SpecError(
-                f"a design has no lower bound of {name} before it is executed",
-                where=place,
-                instead=f"objectives to minimize, and limits, of {', '.join(bounded)}",
-            )
-        return True
-
     def _mapper(self, file: StudyFile) -> dict[str, Any]:
         options: dict[str, Any] = file.mapper.model_dump(exclude_none=True)
         for key, read in (("budget", self._knobs.seconds), ("max_memory", self._knobs.bytes)):
@@ -390,29 +279,19 @@ class StudyReader:
                 where=self._where("mapper"),
                 instead="leave it out, or use the model analytical",
             )
-        self._check_mapper(options)
+        self._check_mapper(file.model, options)
         return options
 
-    def _check_mapper(self, options: Mapping[str, Any]) -> None:
+    def _check_mapper(self, model: str, options: Mapping[str, Any]) -> None:
         """Check the values of the mapper's options that need no file. Raises SpecError."""
         from tilewright.mapper.searches.request import checked_settings
 
         check_names(options["objective"], MAPPER_METRICS, self._where("mapper", "objective"))
+        metrics = MetricReader(self._document, self._knobs, model, MAPPER_METRICS)
         for position, name in enumerate(options.get("front", ())):
-            self._check_metric(name, list(MAPPER_METRICS), "mapper", "front", position)
+            metrics.check_metric(name, "mapper", "front", position)
         with placed(self._where("mapper")):
             checked_settings(options)
-
-
-def _is_bounded(item: ObjectiveItem, bounded: Collection[str]) -> bool:
-    """Tell whether an objective has a lower bound if these metrics have one."""
-    is_metric = item.goal != "maximize" and is_plain_name(item.metric)
-    return is_metric and item.metric.rpartition(".")[2] in bounded
-
-
-def _shortest(number: float) -> str:
-    """Return a number as the shortest text that is the same number: `393216`, `8e-07`."""
-    return repr(number).removesuffix(".0")
 
 
 def _resolved(
