@@ -87,17 +87,23 @@ class SumsOfGroups:
         return sums._replace(cycles=self._known[tile, texts])
 
     def together(self, tiles: FamilyTiles, alike: Alike) -> GroupSums:
-        """Return the sums of many families: of those with equal divisions and outputs once."""
-        columns = np.broadcast_arrays(alike.number, *tiles.groups, tiles.output, tiles.output_words)
-        output = columns[3]
-        key = alike.number * (int(output.max()) + 1) + output
+        """Return the sums of many families: of those with equal groups and outputs once.
+
+        All elements in use count as well, since some schemes are only for few.
+        """
+        sizes = prod(tiles.elements), *tiles.groups, tiles.output, tiles.output_words
+        elements, across, down, output, words = np.broadcast_arrays(*sizes, alike.number)[:-1]
+        _, key = np.unique(output, return_inverse=True)
+        for column in (elements, across, down):
+            key = key * (int(column.max()) + 1) + column
         _, first, number = np.unique(key, return_index=True, return_inverse=True)
         sums = []
         for place in first.tolist():
-            x, y, values, words = (int(column[place]) for column in columns[1:])
-            family = alike.families[place]
-            texts = tuple(self.space.schemes(family, values))
-            sums.append(self.of(SummedTile((x, y), values, words, family.shared), texts))
+            family, size = alike.families[place], int(output[place])
+            groups = int(across[place]), int(down[place])
+            texts = tuple(self.space.schemes(family, size))
+            tile = SummedTile(groups, size, int(words[place]), family.shared)
+            sums.append(self.of(tile, texts))
         return GroupSums(*(np.array(column)[number] for column in zip(*sums, strict=True)))
 
     @cached_property
