@@ -14,17 +14,15 @@ from tilewright.arch.spec.architecture import Arch
 from tilewright.mapper.evaluation.verified_answer import verified_answer
 from tilewright.mapper.fronts.front import Front
 from tilewright.mapper.mapping.scored_mapping import ScoredMapping
-from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.searches.budget import OutOfBudget, advising_on_memory
 from tilewright.mapper.searches.exact.kernels import SEARCH_KERNELS
+from tilewright.mapper.searches.limits.first_mapping import first_mapping, is_better
 from tilewright.mapper.searches.limits.interrupted import (
     answer_in_time,
     einsums_of,
-    first_at_once,
     goal_of,
     least_computing,
 )
-from tilewright.mapper.searches.limits.watch import AT_LEAST
 from tilewright.mapper.searches.mapping_scorer import TOLERANCE, figures_agree
 from tilewright.mapper.searches.methods.each_alone import solve_many, solve_one
 from tilewright.mapper.searches.request import (
@@ -36,7 +34,7 @@ from tilewright.mapper.searches.request import (
 )
 from tilewright.mapper.searches.result import Progress, SearchResult
 from tilewright.mapper.searches.scope import restrictions_of_both
-from tilewright.mapper.searches.solver import EinsumSolver, Spare
+from tilewright.mapper.searches.solver import EinsumSolver
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import (
     InfeasibleMapping,
@@ -48,9 +46,6 @@ from tilewright.mapper.workload.workload import Workload
 if TYPE_CHECKING:
     from tilewright.mapper.fusion.fused_search import NoMappingInBudget
 
-MANY_SHAPES = 2_000  # tile shapes of all Einsums: from there on a fused search may take seconds
-SHORT_BUDGET = 3.0  # seconds, in which any fused search may end before its first mapping
-FIRST_SHARE = 0.7  # of the budget: for first mappings of a search, if there are any without
 FUSED_SHARE = 0.95  # of the budget; the rest finds a mapping without fusion if there is none yet
 STOPPED_EARLY = "the fused search ended at the request to stop before its first mapping"
 UNEVEN_SHARE = 0.5  # of the budget: for uneven tiles without fusion; the rest is for fusion
@@ -131,7 +126,7 @@ def _fused(request: Request, explain: bool) -> SearchResult:
     """
     einsums = request.workload.einsums
     is_late = request.options.progress is None and not request.budget.is_limited
-    first = None if is_late else _first_mapping(request)
+    first = None if is_late else first_mapping(request)
     from tilewright.mapper.fusion.fused_search import NoMappingInBudget, solve_fused
 
     if first is not None and request.budget.is_stopped:
@@ -140,10 +135,10 @@ def _fused(request: Request, explain: bool) -> SearchResult:
     try:
         fused = solve_fused(_knowing(request.with_budget_share(FUSED_SHARE), first))
         if fused.certificate.kind != "optimal":
-            first = _first_mapping(request) if is_late else _best_alone(request, first)
+            first = first_mapping(request) if is_late else _best_alone(request, first)
         return fused if first is None else _with_better_mapping(fused, first)
     except NoMappingInBudget as ended:
-        return _unfused(request, ended, _first_mapping(request) if is_late else first)
+        return _unfused(request, ended, first_mapping(request) if is_late else first)
     except UnsupportedFeature as error:
         note = f"searched without fusion: {error}"
     except InfeasibleMapping as error:  # one by one: min_usage may give way
@@ -165,62 +160,6 @@ def _unfused(
     return unfused if first is None else _with_better_mapping(unfused, first)
 
 
-def _first_mapping(request: Request) -> SearchResult | None:
-    """Return some mapping without fusion, found in about tenths of a second; None where not needed.
-
-    It is needed only if the fused search may take long or find nothing in its time: many tile
-    shapes or a short budget, a single objective and no front. Each Einsum gets any mapping that
-    fits, then the first mapping of a search; the cost of the better one is reported as progress.
-    """
-    if not _may_take_long(request):
-        return None
-    known, began = request.known, time.monotonic()
-    if known.solver is None:
-        first_at_once(request)
-    wanted = request.metric is not None and not request.options.front
-    report = request.reporter("first mapping, unfused") if wanted else _report_nothing
-    if known.result is not None:
-        report(known.result.certificate.value, 0.0)
-    result = _hurried(request, began)
-    if result is not None and _is_better(result, known.result):
-        known.result = result
-        report(result.certificate.value, 0.0)
-    if known.result is None or not wanted:
-        return None
-    seconds = time.monotonic() - began
-    return replace(known.result, statistics=replace(known.result.statistics, seconds=seconds))
-
-
-def _may_take_long(request: Request) -> bool:
-    """Tell whether the fused search may take seconds, or find nothing in its time."""
-    if 0 < (request.options.budget or 0) <= SHORT_BUDGET:
-        return True
-    shapes = sum(Lattice(einsum.bounds).size for einsum in request.workload.einsums)
-    return shapes >= MANY_SHAPES
-
-
-def _report_nothing(_value: float, _lower_bound: float) -> None:
-    """Do nothing, where the value of a mapping is not what is searched."""
-
-
-def _hurried(request: Request, now: float) -> SearchResult | None:
-    """Return the first mapping of a search of each Einsum; any mapping of those that come late."""
-    known, options, spare = request.known, request.options, None
-    if known.solver is not None and options.budget:
-        begin = request.deadline - options.budget
-        spare = Spare(known.solver, begin + FIRST_SHARE * max(options.budget, AT_LEAST))
-    hurried = replace(request, options=replace(options, progress=None), deadline=now)
-    check = None if known.result is None else request.budget.check_stop
-    try:
-        return solve_many(EinsumSolver(hurried, False, check, spare), goal_of(request))
-    except (InfeasibleMapping, UnsupportedFeature, OutOfBudget):
-        return None
-
-
-def _is_better(result: SearchResult, known: SearchResult | None) -> bool:
-    return known is None or result.certificate.value < known.certificate.value
-
-
 def _best_alone(request: Request, first: SearchResult | None) -> SearchResult | None:
     """Return the best mapping without fusion that can be found in the seconds left.
 
@@ -233,7 +172,7 @@ def _best_alone(request: Request, first: SearchResult | None) -> SearchResult | 
         alone = _apart(unwatched, request.workload.einsums, explain=False)
     except (InfeasibleMapping, UnsupportedFeature, OutOfBudget):
         return first
-    return alone if _is_better(alone, first) else first
+    return alone if is_better(alone, first) else first
 
 
 def _at_least_computing(error: NoMappingInBudget, request: Request) -> NoMappingInBudget:

@@ -80,45 +80,37 @@ def owns(subject: Subject, einsum: Einsum, chip: Mapping[str, str]) -> list[Own]
     best: dict[object, list[tuple[tuple[float, ...], Own]]] = {}
     (flat,) = flatten(subject.arch, subject.workload.scope(einsum))
     for backed in backed_ways(subject.workload, flat, einsum, frozenset(chip)):
-        add_owns(subject, (einsum, flat), (chip, backed), best)
+        add_owns(subject, Placed(einsum, flat, chip, backed), best)
     return [own for known in best.values() for _, own in known]
 
 
+@dataclass(frozen=True)
+class Placed:
+    """An Einsum on its path, with the memory of each tensor on chip.
+
+    `backed`: tensors of its own in the inner memory that the outermost one does not have.
+    """
+
+    einsum: Einsum
+    flat: FlatArch
+    chip: Mapping[str, str]
+    backed: frozenset[str]
+
+    @property
+    def outer(self) -> tuple[Storage, ...]:
+        """The Storage nodes of the outermost memory."""
+        inside = {*self.chip, *self.backed}
+        return tuple(Storage((t,), OUTER) for t in self.einsum.tensors if t not in inside)
+
+
 def add_owns(
-    subject: Subject,
-    run: tuple[Einsum, FlatArch],
-    placed: tuple[Mapping[str, str], frozenset[str]],
-    best: dict[object, list[tuple[tuple[float, ...], Own]]],
+    subject: Subject, placed: Placed, best: dict[object, list[tuple[tuple[float, ...], Own]]]
 ) -> None:
-    """Add those that have tensors of their own in the inner memory and not in the outermost one."""
-    (einsum, flat), (chip, backed) = run, placed
-    view = make_view(einsum, flat)
-    outer = tuple(Storage((t,), OUTER) for t in einsum.tensors if t not in {*chip, *backed})
-    rules = inner_rules(flat, einsum, frozenset(chip) | backed)
-    low = [] if einsum.is_copy and subject.conventions == "accelforge" else kept_low(flat, einsum)
-    below = low, lanes_of(flat)
-    found_lists = lists(subject.workload, einsum, frozenset(chip), below, subject.repeats)
-    if subject.deep:
-        resolve = tuple(resolver(flat, name) for name in (INNER, LOW))
-        found_lists = deep_lists(
-            subject.workload, einsum, chip, resolve, lanes_of(flat), subject.repeats
-        )
-    if backed:
-        found_lists = with_backed(found_lists, backed, flat)
-    fitting: list[tuple[list[Node], Alone]] = []
-    for nodes in passing(flat, einsum, chip, found_lists):
-        if breaks_rule(einsum, nodes, rules, frozenset(chip), subject.conventions):
-            continue
-        if breaks_lanes(einsum, flat.components, nodes, subject.conventions == "accelforge"):
-            continue
-        if scattered(nodes, flat):
-            continue
-        if subject.conventions == "default" and divides_sums(einsum, (*outer, *nodes)):
-            continue
-        found = scored_alone(subject, view, (*outer, *nodes))
-        if found is not None:
-            fitting.append((nodes, found))
-    for nodes, ((energy, latency), held) in well_used(flat, einsum, fitting):
+    """Add those of one choice of what is on chip."""
+    einsum, chip, backed = placed.einsum, placed.chip, placed.backed
+    for nodes, ((energy, latency), held) in well_used(
+        placed.flat, einsum, fitting_lists(subject, placed)
+    ):
         fused, depths = fused_of(nodes, chip)
         own = Own(
             einsum.name, einsum.tensors, tuple(nodes), fused, depths, chip, energy, latency, backed
@@ -133,6 +125,39 @@ def add_owns(
         if einsum.is_copy:  # whose tiles may stand for each other
             bits, seen = sum(h.bits for h in held if h.component == INNER), upper(nodes, chip)
         keep_best(best.setdefault(seen, []), (energy, latency, float(bits), float(deep)), own)
+
+
+def fitting_lists(subject: Subject, placed: Placed) -> list[tuple[list[Node], Alone]]:
+    """Return the legal lists of nodes that fit, each with its score alone."""
+    einsum, flat = placed.einsum, placed.flat
+    view = make_view(einsum, flat)
+    rules = inner_rules(flat, einsum, frozenset(placed.chip) | placed.backed)
+
+    def is_legal(nodes: list[Node]) -> bool:
+        chip, conventions = frozenset(placed.chip), subject.conventions
+        return not (
+            breaks_rule(einsum, nodes, rules, chip, conventions)
+            or breaks_lanes(einsum, flat.components, nodes, conventions == "accelforge")
+            or scattered(nodes, flat)
+            or (conventions == "default" and divides_sums(einsum, (*placed.outer, *nodes)))
+        )
+
+    legal = filter(is_legal, passing(flat, einsum, placed.chip, node_lists(subject, placed)))
+    scored = ((nodes, scored_alone(subject, view, (*placed.outer, *nodes))) for nodes in legal)
+    return [(nodes, found) for nodes, found in scored if found is not None]
+
+
+def node_lists(subject: Subject, placed: Placed) -> Iterable[list[Node]]:
+    """Return the lists of nodes below the outermost memory, legal or not."""
+    einsum, flat, chip = placed.einsum, placed.flat, placed.chip
+    if subject.deep:
+        resolve = tuple(resolver(flat, name) for name in (INNER, LOW))
+        found = deep_lists(subject.workload, einsum, chip, resolve, lanes_of(flat), subject.repeats)
+    else:
+        as_source = einsum.is_copy and subject.conventions == "accelforge"
+        below = [] if as_source else kept_low(flat, einsum), lanes_of(flat)
+        found = lists(subject.workload, einsum, frozenset(chip), below, subject.repeats)
+    return with_backed(found, placed.backed, flat) if placed.backed else found
 
 
 def backed_ways(

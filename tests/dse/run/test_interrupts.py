@@ -52,14 +52,14 @@ def test_map_prints_and_saves_the_best_mapping_when_interrupted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ctrl-C right after the first mapping: exit code 0, the mapping with its bound, and a note."""
-    first_mapping = api._first_mapping
+    first_mapping = api.first_mapping
 
     def interrupted(request: Request) -> SearchResult | None:
         result = first_mapping(request)
         interrupt()
         return result
 
-    monkeypatch.setattr(api, "_first_mapping", interrupted)
+    monkeypatch.setattr(api, "first_mapping", interrupted)
     saved = tmp_path / "best.yaml"
     files = ["--arch", "gpu_like", "--workload", "mlp4"]
     run = CliRunner().invoke(cli, ["map", *files, "--save", str(saved)])
