@@ -329,3 +329,27 @@ def _disagree(
 ) -> WorkloadError:
     advice = instead or f"make it agree with {first.where}"
     return WorkloadError(subject, where=second.where, instead=advice)
+
+
+def check_names_of_tensors(
+    draft: EinsumDraft, sets: Mapping[str, frozenset[str]], renames: Mapping[str, frozenset[str]]
+) -> None:
+    """Raise WorkloadError if a tensor has the name of a rename that stands for something else.
+
+    `sets`: what names stand for without the renames.
+    """
+    doubtful = [name for name in draft.tensors if renames.get(name, sets[name]) != sets[name]]
+    if not doubtful:
+        return
+    meanings = (
+        f"{name} is one of its tensors, but as a rename it stands for "
+        f"{', '.join(sorted(renames[name])) or 'no tensor'}"
+        for name in doubtful
+    )
+    written = ", ".join(f"{name}: {name}" for name in doubtful)
+    raise WorkloadError(
+        f"Einsum {draft.name}: {'; '.join(meanings)}",
+        where=draft.where,
+        value=doubtful[0],
+        instead=f"renames: {{{written}}} in this Einsum, or other names for the tensors",
+    )

@@ -19,7 +19,7 @@ from tilewright.arch.files.document import DocPath, Document
 from tilewright.arch.flattening.scope import EinsumNames, Layer, Without
 from tilewright.arch.number_format import bits_of_format, close_formats
 from tilewright.mapper.workload.errors import WorkloadError
-from tilewright.mapper.workload.workload_check import EinsumDraft
+from tilewright.mapper.workload.workload_check import EinsumDraft, check_names_of_tensors
 from tilewright.mapper.workload.workload_file import RenameSpec, RenamesSpec, WorkloadSpec
 
 # Used where a file has no `renames` of its own (inputs.md §3.2 names this default file).
@@ -123,7 +123,7 @@ class Names:
         """
         sets = self._basic(draft)
         renames = self._renamed_tensors(draft, sets)
-        _check_names_of_tensors(draft, sets, renames)
+        check_names_of_tensors(draft, sets, renames)
         sets |= renames
         self._rename_variables(draft, sets)
         persistent = self._persistent_tensors(draft, sets)
@@ -346,30 +346,6 @@ class Names:
                 self._rank_sets.get(draft.name, {}), Without(self._variables, frozenset(variables))
             ),
         )
-
-
-def _check_names_of_tensors(
-    draft: EinsumDraft, sets: Mapping[str, frozenset[str]], renames: Mapping[str, frozenset[str]]
-) -> None:
-    """Raise WorkloadError if a tensor has the name of a rename that stands for something else.
-
-    `sets`: what names stand for without the renames.
-    """
-    doubtful = [name for name in draft.tensors if renames.get(name, sets[name]) != sets[name]]
-    if not doubtful:
-        return
-    meanings = (
-        f"{name} is one of its tensors, but as a rename it stands for "
-        f"{', '.join(sorted(renames[name])) or 'no tensor'}"
-        for name in doubtful
-    )
-    written = ", ".join(f"{name}: {name}" for name in doubtful)
-    raise WorkloadError(
-        f"Einsum {draft.name}: {'; '.join(meanings)}",
-        where=draft.where,
-        value=doubtful[0],
-        instead=f"renames: {{{written}}} in this Einsum, or other names for the tensors",
-    )
 
 
 def _check_format(value: object, names: Mapping[str, object], where: Where) -> None:
