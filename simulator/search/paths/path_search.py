@@ -192,6 +192,8 @@ class _PathWalk:
         best = self.best = self.cascade.best_path(PathQuestion("value"))
         value = inf if best is None else best.value
         left = self._left(best, limits)
+        if left.budget.is_late:
+            return True
         least = self._least(value, left.budget.share(PATHS_SHARE), reshards=reshards)
         self._note(value, least, reshards=reshards)
         path = least.next
