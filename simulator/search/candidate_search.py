@@ -83,6 +83,8 @@ class CandidateSearch:
         self.least_of_first: float | None = None
         self._execution: EinsumExecution | None = None
         self._bounded: GridChoice | None = None
+        self._first: list[HeapEntry] = []  # taken out of the heap by `run_ahead`
+        self._is_ahead = False
         self.waiting: list[HeapEntry] = []
         self._families, self._decided = tuple(families), 0
         self._members = sum(family.members for family in self._families)
@@ -239,12 +241,31 @@ class CandidateSearch:
         """
         if self.candidates.has_large_grid:
             return self._start_timed()
-        while self.value == inf and self.heap and not self.runs.is_over:
-            entries = first_choices(self.heap, self._refined, lambda: self.runs.is_over)
+        entries, self._first = self._first, []
+        while self.value == inf and (entries or self.heap) and not self.runs.is_over:
+            entries = entries or self._first_choices()
             while entries and self.value == inf and not self.runs.is_over:
                 self._look_at(entries.pop(0))
             self.heap.push(entries)
+            entries = []
+        self.heap.push(entries)
         return self.value < inf
+
+    def run_ahead(self) -> None:
+        """Begin the run of the candidate that `start`, which must follow, runs first.
+
+        So the first ones of several searches run side by side. Not on a large grid.
+        """
+        if self.candidates.has_large_grid or self._is_ahead or not self.heap:
+            return
+        self._is_ahead = True
+        self._first = self._first_choices()
+        for entry in self._first[:1]:
+            assert entry.choice is not None
+            self.runs.begin(entry.choice)
+
+    def _first_choices(self) -> list[HeapEntry]:
+        return first_choices(self.heap, self._refined, lambda: self.runs.is_over)
 
     def _start_timed(self) -> bool:
         while self.value == inf and self.step():
@@ -332,7 +353,12 @@ class CandidateSearch:
         return True
 
     def _ahead(self) -> Iterator[GridChoice]:
-        """Yield the choices that are looked at next, unless one before them becomes the best."""
+        """Yield the choices that are looked at next, unless one before them becomes the best.
+
+        None while the first one runs beside those of other searches.
+        """
+        if self._is_ahead and self.value == inf:
+            return
         planned = (entry for entry in self.heap.entries if entry.is_planned)
         for entry in heapq.nsmallest(self.candidates.settings.threads, planned):
             if entry.choice is not None and entry.bounds[0] < self.value:

@@ -130,6 +130,12 @@ class CandidateRuns:
                 self._begun[other] = _pool(threads).submit(self._run, other)
         return self._begun.pop(choice).result()
 
+    def begin(self, choice: GridChoice) -> None:
+        """Begin the run of a candidate that is asked for later, if a thread may do it."""
+        threads = self.candidates.settings.threads
+        if threads > 1 and self._is_long(choice):
+            self._begun[choice] = _pool(threads).submit(self._run, choice)
+
     def end(self) -> None:
         """Let all runs that were begun end, and forget them."""
         self.value = -inf

@@ -136,8 +136,13 @@ class _PathWalk:
         self.bound = self.cascade.least_bound
         if self.on_progress is not None and self.bound < inf:
             self.on_progress(0, inf, self.bound)
-        for search in self.cascade.plain_searches:
+        searches = self.cascade.plain_searches
+        for search in searches:
             search.runs.budget = first
+        for number, search in enumerate(searches):
+            if len(searches) > 1:
+                for beside in searches[number : number + search.candidates.settings.threads]:
+                    beside.run_ahead()
             self.executed += search.start()
 
     def go_on(self, limits: CascadeLimits) -> None:

@@ -14,7 +14,7 @@ from scipy.ndimage import correlate
 from tilewright.arch.files.source import load_document
 from tilewright.mapper.grid.grid import grid_of
 from tilewright.mapper.grid.grid_constraints import GridConstraints
-from tilewright.mapper.grid.grid_mapspace import GridMapspace
+from tilewright.mapper.grid.grid_mapspace import GridChoice, GridMapspace
 from tilewright.mapper.mapping.mapping import Mapping, Sequential, Storage
 from tilewright.mapper.searches.budget import UNLIMITED, Budget
 from tilewright.mapper.workload.errors import InfeasibleMapping, NoFeasibleMapping
@@ -24,7 +24,10 @@ from tilewright.simulator.execution.einsum_execution import ExecutionSettings
 from tilewright.simulator.execution.exchange import intermediates
 from tilewright.simulator.execution.execution import execute
 from tilewright.simulator.execution.mapped_workload import grid_path
+from tilewright.simulator.run import repeats
 from tilewright.simulator.search import grid_mapping
+from tilewright.simulator.search.candidates import candidate_runs
+from tilewright.simulator.search.candidates.candidate_runs import CandidateRuns
 from tilewright.simulator.search.grid_certificate import NotExecuted
 from tilewright.simulator.search.grid_mapping import (
     GridMapping,
@@ -294,6 +297,26 @@ def test_no_mapping_goes_below_the_floor_of_its_einsum(name: str, objective: str
     assert short.least_bound <= whole.least_bound
 
 
+def test_the_first_candidates_of_einsums_run_side_by_side(
+    best: GridMapping, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On one thread or several, the answer is the same."""
+    begun = list[GridChoice]()
+    begin = CandidateRuns.begin
+
+    def noted(runs: CandidateRuns, choice: GridChoice) -> None:
+        begun.append(choice)
+        begin(runs, choice)
+
+    monkeypatch.setattr(candidate_runs, "SIDE_BY_SIDE", 0)
+    monkeypatch.setattr(repeats, "MOST_CYCLES", 50)
+    monkeypatch.setattr(CandidateRuns, "begin", noted)
+    beside = search("two products", GridRequest(settings=ExecutionSettings(threads=3)))
+    assert len(begun) == len(cascade_workload("two products").einsums)
+    assert beside.mapping == best.mapping
+    assert beside.certificate == best.certificate
+
+
 def test_what_is_left_out_for_lack_of_time_is_in_the_certificate(best: GridMapping) -> None:
     answer = search("two products", GridRequest(budget_s=0.0))
     assert answer.value >= best.value >= answer.certificate.bound > 0
@@ -336,7 +359,7 @@ def test_without_time_an_answer_costs_no_more_than_one_on_which_nothing_stays(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(grid_mapping, "budget_of_answer", lambda *_: OVER)
-    free, plain = (search(name, GridRequest(budget_s=1.0, exchanges=e)) for e in (True, False))
+    free, plain = (search(name, GridRequest(budget_s=60.0, exchanges=e)) for e in (True, False))
     assert free.prediction is not None
     assert plain.prediction is not None
     assert free.prediction.latency <= plain.prediction.latency
