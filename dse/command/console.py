@@ -75,16 +75,16 @@ def parse_settings(items: Iterable[str]) -> dict[str, Setting]:
 
 
 def parse_lists(items: Iterable[str], option: str) -> dict[str, Any]:
-    """Return items KEY=VALUE as `parse_settings` does, where a value may also be a YAML list.
+    """Return items KEY=VALUE as `parse_settings` does; a value may be a YAML list or mapping, too.
 
     `option`: whose they are, for errors. Raises SpecError for an item without key or `=`, or a list
-    that is none.
+    or mapping that is none.
     """
     from tilewright.arch.files.source import load_document
 
     settings: dict[str, Any] = dict(parse_settings(items))
     for key, value in settings.items():
-        if isinstance(value, str) and value.startswith("["):
+        if isinstance(value, str) and value.startswith(("[", "{")):
             settings[key] = load_document(option, text=value).data
     return settings
 

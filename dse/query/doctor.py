@@ -12,6 +12,7 @@ from importlib import metadata
 from pathlib import Path
 
 from tilewright.arch.errors import TilewrightError
+from tilewright.arch.quantities import some
 from tilewright.dse.report.sharing import sharing_of, sharing_text
 from tilewright.dse.run.rundir import SPEC, TIMES, RunDirectory
 from tilewright.dse.study.study_loading import load_stored_study
@@ -76,7 +77,7 @@ def examine_run(directory: Path) -> Iterator[Finding]:
     hint = f"tilewright study resume {directory} --retry"
     yield Finding("failed evaluations", f"{failed}; {hint}" if failed else "0", not failed)
     missing = [t.number for t in trials if t.proof == "bounded"]
-    yield Finding("not proven", f"{len(missing)} trials have a gap to their lower bound")
+    yield Finding("not proven", f"{some(len(missing), 'trial')} with a gap to the lower bound")
 
 
 def _package(name: str, use: str = "") -> Finding:

@@ -44,7 +44,7 @@ def test_an_existing_run_is_refused_with_the_way_on(study):
 
 def test_set_reaches_the_study(study):
     done = run("study", "run", study, "--workers", 1, "--out", "r", "--json",
-               "--set", "search.trials=5", "--set", "seed=9",
+               "--set", "search={sampler: random, trials: 5, batch: 8}", "--set", "seed=9",
                "--set", "objectives=[cycles, {metric: energy}]")  # fmt: skip
     assert json.loads(done.stdout)["evaluated"] == 10, "half of them and more cannot be built"
     resolved = yaml.safe_load((study.parent / "r/spec.resolved.yaml").read_text())
