@@ -68,6 +68,8 @@ from tilewright.arch.spec.load import load_arch
 from tilewright.dse.command.machine.grid_answer import find_on_machine
 from tilewright.dse.command.machine.grid_front_answer import find_front_on_machine
 from tilewright.mapper.workload.workload_loading import load_workload
+from tilewright.simulator.search.fronts.grid_front import GridFrontSearch
+from tilewright.simulator.search.grid_mapping import map_on_grid
 from tilewright.studies import path_of
 
 architecture, workload, variables, given = sys.argv[1:5]
@@ -121,15 +123,18 @@ Searches on a grid (`map --machine`) have no limit of memory; they look at the c
 executions and inside them, and leave some time to execute the best candidate on numbers. If no
 candidate ends in the budget, the answer is the mapping with the least bound, not executed; if only
 the run on numbers does not, its simulated value is there. A budget of 0 waits for a first executed
-candidate. What it takes to load the machine code comes on top. After half of the budget no further
+candidate. What it takes to load modules and machine code comes on top: the
+modules are loaded before the call here, as by `import`. After half of the budget no further
 mappings, or ways to leave tensors in the elements, are bounded; the bound of the answer holds for
 them, too.
 
-What is left: machine code that works on large arrays is interrupted only when it returns, and
-what it needs at once is there before anybody can look. A first mapping and its proof are waited
-for, which takes some 1 ms for each Einsum: of the time for 1,000 Einsums a quarter to rename what
-the architecture is for the first one, a quarter to see which of them are the same problem and to
-rename the solutions, a third to join and score the mapping of the whole, the rest to verify it.
+A step over partial mappings (closure, lanes, charges) ends where it is when a search is
+interrupted. What is left: other machine code that works on large arrays, such as a sort, is
+interrupted only when it returns, and what it needs at once is there before anybody can look. A
+first mapping and its proof are waited for, which takes some 1 ms for each Einsum: of the time for
+1,000 Einsums a quarter to rename what the architecture is for the first one, a quarter to see which
+of them are the same problem and to rename the solutions, a third to join and score the mapping of
+the whole, the rest to verify it.
 """
 MATRIX = """\
 workload:

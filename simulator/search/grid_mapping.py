@@ -33,6 +33,7 @@ from tilewright.simulator.search.candidates.candidate_runs import (
     BOUNDING_SHARE,
     budget_of_answer,
     budget_of_runs,
+    run_until,
 )
 from tilewright.simulator.search.candidates.candidates import Candidates, check_computed
 from tilewright.simulator.search.cascade_search import Cascade
@@ -295,13 +296,17 @@ def _run(
     arch: Arch, workload: Workload, path: OptionPath, settings: ExecutionSettings, end: Budget
 ) -> Execution | None:
     """Return the execution of a path on numbers; None if it ends before, or was not simulated."""
-    if path.value == inf or end.is_late:
+    if path.value == inf:
         return None
-    try:
+
+    def run() -> Execution:
         if len(path.searches) == 1 and (alone := path.searches[0].run_best(end)) is not None:
             return Execution.of_one(alone)
-        settings = replace(settings, stop=lambda _: end.is_late)
-        return execute(arch, workload, _joined(path), settings=settings)
+        stopping = replace(settings, stop=lambda _: end.is_late)
+        return execute(arch, workload, _joined(path), settings=stopping)
+
+    try:
+        return run_until(end, run)
     except RunStoppedError:
         return None
 

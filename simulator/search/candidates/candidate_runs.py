@@ -13,16 +13,17 @@ from dataclasses import replace
 from functools import cache, partial
 from itertools import islice
 from math import inf
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 from tilewright.mapper.grid.grid_mapspace import GridChoice
 from tilewright.mapper.searches.budget import UNLIMITED, Budget, budget_from
-from tilewright.mapper.searches.limits.watch import AT_LEAST
+from tilewright.mapper.searches.limits.watch import AT_LEAST, interrupted_when
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings
 from tilewright.simulator.lowering.plan import Plan
 from tilewright.simulator.run.machine import Stop
 from tilewright.simulator.search.bounds.quick_bound import QuickBound
 
+T = TypeVar("T")
 SIDE_BY_SIDE: Final = 4_000_000
 """Cycles times elements from which on runs go side by side: some 0.3 s (engine-speed.md)."""
 ON_NUMBERS: Final = 0.5
@@ -54,6 +55,15 @@ def budget_of_answer(seconds: float | None, part: float = 1.0) -> Budget:
     if not seconds:
         return UNLIMITED
     return replace(budget_from(max(AT_LEAST, seconds * part)), stops_on_request=False)
+
+
+def run_until(end: Budget, run: Callable[[], T]) -> T | None:
+    """Return what a run gives; None if it is not over at the `end`, at which it is interrupted."""
+    if not end.is_limited:
+        return run()
+    if end.is_late:
+        return None
+    return interrupted_when(lambda: end.is_late or None, run, lambda _: None)
 
 
 class ExecutableCandidates(Protocol):

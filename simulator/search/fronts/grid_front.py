@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final, NamedTuple
 
 from tilewright.arch.flattening.flat import FlatArch
@@ -33,6 +34,7 @@ from tilewright.simulator.search.candidates.candidate_runs import (
     BOUNDING_SHARE,
     budget_of_answer,
     budget_of_runs,
+    run_until,
 )
 from tilewright.simulator.search.candidates.candidates import BoundedFamily, Candidates
 from tilewright.simulator.search.candidates.family_heap import FamilyHeap, Values
@@ -290,11 +292,10 @@ class _FrontWalk:
         """Run the points of the set on numbers: the first one, and others while there is time."""
         runs: list[ExecutedMapping] = []
         for point in sorted(self.points, key=lambda point: point.values):
-            if not runs or not end.is_late:
-                run = self.on_numbers(point)
-                runs.append(
-                    ExecutedMapping(Execution.of_one(run), run.plan.read.mapping, point.values)
-                )
+            run = run_until(end if runs else UNLIMITED, partial(self.on_numbers, point))
+            if run is None:
+                break
+            runs.append(ExecutedMapping(Execution.of_one(run), run.plan.read.mapping, point.values))
         return runs
 
     def on_numbers(self, point: _ExecutedPoint) -> EinsumExecution:

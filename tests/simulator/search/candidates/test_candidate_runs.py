@@ -8,7 +8,7 @@ from grid_mappings import einsum_workload, grid_arch
 
 from tilewright.mapper.grid.grid import grid_of
 from tilewright.mapper.grid.grid_mapspace import GridMapspace
-from tilewright.mapper.searches.budget import budget_from
+from tilewright.mapper.searches.budget import UNLIMITED, budget_from
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings
 from tilewright.simulator.isa.machine_errors import RunStoppedError
 from tilewright.simulator.run import repeats
@@ -17,6 +17,7 @@ from tilewright.simulator.search.candidates.candidate_runs import (
     CandidateRuns,
     budget_of_answer,
     budget_of_runs,
+    run_until,
 )
 from tilewright.simulator.search.candidates.candidates import Candidates
 from tilewright.simulator.search.grid_certificate import GridObjective
@@ -80,3 +81,15 @@ def test_a_budget_limits_a_first_answer_but_that_of_zero_does_not() -> None:
         left = budget_of_answer(seconds, part).seconds_left
         assert left is not None
         assert most - 5 < left <= most
+
+
+def test_a_run_that_is_not_over_in_time_is_interrupted() -> None:
+    """Also one that asks nobody whether it is to end, as the walk of a long code."""
+
+    def without_end() -> int:
+        while True:
+            sum(range(100))
+
+    assert run_until(budget_from(0.05), without_end) is None
+    assert run_until(budget_from(60.0), lambda: 3) == 3
+    assert run_until(UNLIMITED, lambda: 3) == 3
