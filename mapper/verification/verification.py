@@ -71,8 +71,9 @@ def _own_schedules(mapping: Mapping, workload: Workload) -> tuple[EinsumSchedule
     """Return the schedule of every Compute with the holders of its own tensors only."""
     own = {einsum.name: frozenset(einsum.tensors) for einsum in workload.einsums}
     return tuple(
-        replace(s, holders=tuple(h for h in s.holders if h.tensor in own.get(s.einsum, ())))
-        for s in schedules_of(mapping)
+        replace(schedule, holders=tuple(h for h in schedule.holders if h.tensor in tensors))
+        for schedule in schedules_of(mapping)
+        for tensors in (own.get(schedule.einsum, frozenset()),)  # of a long cascade, many holders
     )
 
 
