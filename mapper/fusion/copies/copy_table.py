@@ -21,11 +21,10 @@ from tilewright.mapper.fusion.copies.copy_nodes import (
     without_null_loops,
     without_storages,
 )
+from tilewright.mapper.fusion.copies.copy_occupancy import CopyOccupancy, copy_occupancy
 from tilewright.mapper.fusion.copies.copy_pmappings import (
-    CopyOccupancy,
     CopyPmapping,
     CopyPmappingMaker,
-    copy_occupancy,
     lanes_per_variable,
 )
 from tilewright.mapper.fusion.fused_mapping import Branch, UpperHolder, branch_loops

@@ -8,12 +8,11 @@ from copied_cases import workload_with_copies
 from tilewright.mapper.fusion.boundary.exchanged_tensors import TensorPlace
 from tilewright.mapper.fusion.boundary.rank_names import LoopName
 from tilewright.mapper.fusion.copies.copy_nodes import CopySpatialLoop
+from tilewright.mapper.fusion.copies.copy_occupancy import CopyOccupancy, copy_occupancy
 from tilewright.mapper.fusion.copies.copy_pmappings import (
     CopyLoops,
-    CopyOccupancy,
     CopyPmapping,
     CopyPmappingMaker,
-    copy_occupancy,
     lanes_per_variable,
 )
 from tilewright.mapper.mapping.mapping import ComputeNode, Mapping, Spatial, Storage, Temporal
