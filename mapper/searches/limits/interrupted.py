@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from math import prod
 
+from tilewright.arch.compiled import rare_collections
 from tilewright.arch.quantities import some
 from tilewright.mapper.evaluation.verified_answer import proven_first
 from tilewright.mapper.fronts.front import Front
@@ -44,8 +45,9 @@ def answer_in_time(request: Request, answer: Callable[[Request], SearchResult]) 
         return answer(request)
     closing = 0.0
     if request.budget.is_limited:
-        first_at_once(request)
-        closing = _prove_first(request)
+        with rare_collections():
+            first_at_once(request)
+            closing = _prove_first(request)
     return interrupted_when(
         limits_reached(request.budget, request.options.budget, closing),
         lambda: _with_reason(request, answer(request)),
