@@ -56,12 +56,19 @@ PERCEPTRON = Case(
     "W1 | W2",
     ("X[b, h] = A[b, d] * W1[d, h]", "Y[b, e] = X[b, h] * W2[h, e]"),
 )
+ATTENTION = Case(
+    "attention without softmax's sums",
+    {"M": 64, "N": 64, "D": 64, "E": 64},
+    "",
+    ("QK[m, n] = Q[m, d] * K[n, d]", "S[m, n] = exp(QK[m, n])", "Z[m, e] = S[m, n] * V[n, e]"),
+)
 CASES = [
     *((GEMV, side) for side in (8, 16, 32)),
     *((SMALL, side) for side in (8, 16, 32)),
     *((LARGE, side) for side in (8, 16)),
     *((CONVOLUTION, side) for side in (4, 8)),
     *((PERCEPTRON, side) for side in (8, 16, 32)),
+    (ATTENTION, 16),
 ]
 
 
