@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from tilewright.mapper.grid.grid_mapspace import GridChoice, GridFamily
 from tilewright.mapper.searches.budget import UNLIMITED, Budget
 from tilewright.mapper.workload.errors import InfeasibleMapping, Refusal
-from tilewright.simulator.execution.einsum_execution import EinsumExecution
+from tilewright.simulator.execution.einsum_execution import EinsumExecution, KnownRun
 from tilewright.simulator.isa.machine_errors import ProgramError, RunStoppedError
 from tilewright.simulator.lowering.task_cycles import BodyCycles
 from tilewright.simulator.search.candidates.candidate_runs import (
@@ -120,14 +120,23 @@ class CandidateSearch:
             assert reached == self.value, (reached, self.value)
         return self._execution
 
-    def seconds_on_numbers(self, *, is_alone: bool) -> float:
+    @property
+    def known_runs(self) -> list[KnownRun]:
+        """The run of the best candidate, without values; none before the first one."""
+        cycles = None if self.choice is None else self.candidates.known_cycles.get(self.choice)
+        if self.choice is None or cycles is None:
+            return []
+        return [KnownRun(self.candidates.plan(self.choice), cycles)]
+
+    def seconds_on_numbers(self, *, is_known: bool) -> float:
         """Return about the seconds of a run of the best candidate on numbers; 0: not known.
 
-        is_alone: whether it is that of the only Einsum, whose run knows its cycles.
+        is_known: whether that run has the plan of the one without numbers, so that it knows its
+        cycles.
         """
         if self.choice is None:
             return 0.0
-        times = PART_ON_NUMBERS if is_alone else TIMES_ON_NUMBERS
+        times = PART_ON_NUMBERS if is_known else TIMES_ON_NUMBERS
         cycles = self.candidates.known_cycles.get(self.choice, 0)
         elements = self.choice.family.elements
         seconds = times * self.runs.seconds.get(self.choice, 0.0)

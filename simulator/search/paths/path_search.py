@@ -269,8 +269,9 @@ class _PathWalk:
 
     def _seconds_on_numbers(self, path: OptionPath) -> float:
         """Return about the seconds of a path on numbers, but for those that are set aside."""
-        is_alone = len(path.searches) == 1
-        seconds = sum(s.seconds_on_numbers(is_alone=is_alone) for s in path.searches)
+        plain = {id(search) for search in self.cascade.plain_searches}  # nothing else is held
+        are_known = all(id(search) in plain for search in path.searches)
+        seconds = sum(s.seconds_on_numbers(is_known=are_known) for s in path.searches)
         return max(0.0, seconds - ON_NUMBERS)
 
     def _is_over(self, limits: CascadeLimits) -> bool:

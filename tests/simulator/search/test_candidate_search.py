@@ -120,16 +120,16 @@ def test_time_is_left_for_a_run_on_numbers() -> None:
     cascade = cascade_of(arch, workload, GridRequest(), exchanges=False)
     best = cascade.options[0][0].search(1 << 60)
     assert best is not None
-    assert best.seconds_on_numbers(is_alone=True) == 0
+    assert best.seconds_on_numbers(is_known=True) == 0
     best.start()
     assert best.choice is not None
     best.runs.seconds[best.choice] = 2.0
-    assert best.seconds_on_numbers(is_alone=True) == 1.0
-    assert best.seconds_on_numbers(is_alone=False) == 3.4
+    assert best.seconds_on_numbers(is_known=True) == 1.0
+    assert best.seconds_on_numbers(is_known=False) == 3.4
     best.runs.seconds[best.choice] = 0.0
     cycles = best.candidates.known_cycles[best.choice]
     elements = best.candidates.plan(best.choice).placement.size
-    assert best.seconds_on_numbers(is_alone=False) == pytest.approx(1e-8 * cycles * elements)
+    assert best.seconds_on_numbers(is_known=False) == pytest.approx(1e-8 * cycles * elements)
 
 
 @pytest.mark.usefixtures("patterns")

@@ -20,7 +20,12 @@ from tilewright.mapper.searches.budget import UNLIMITED, Budget
 from tilewright.mapper.workload.errors import InfeasibleMapping, NoFeasibleMapping
 from tilewright.mapper.workload.workload import Workload
 from tilewright.mapper.workload.workload_loading import load_workload
-from tilewright.simulator.execution.einsum_execution import ExecutionSettings
+from tilewright.simulator.execution import einsum_execution
+from tilewright.simulator.execution.einsum_execution import (
+    VALUES_ALONE,
+    ExecutionSettings,
+    KnownRun,
+)
 from tilewright.simulator.execution.exchange import intermediates
 from tilewright.simulator.execution.execution import execute
 from tilewright.simulator.execution.mapped_workload import grid_path
@@ -315,6 +320,24 @@ def test_the_first_candidates_of_einsums_run_side_by_side(
     assert len(begun) == len(cascade_workload("two products").einsums)
     assert beside.mapping == best.mapping
     assert beside.certificate == best.certificate
+
+
+def test_the_answer_runs_for_its_values_alone_where_its_cycles_are_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """They are those of an execution that knows nothing, of a plan with the same addresses only."""
+    plain = GridRequest(exchanges=False)
+    mapping = search("two products", plain).mapping
+    whole = execute(cascade_arch(2, 2), cascade_workload("two products"), mapping)
+    monkeypatch.setattr(einsum_execution, "VALUES_ALONE_PAY", 0)
+    run = search("two products", plain).run
+    assert run is not None
+    assert {einsum.engine for einsum in run.einsums} == {VALUES_ALONE}
+    assert run.cycles == whole.cycles
+    assert [e.counts for e in run.einsums] == [e.counts for e in whole.einsums]
+    known = KnownRun(run.einsums[0].plan, 7)
+    settings = ExecutionSettings(known_runs=(known,))
+    assert [settings.cycles_of(einsum.plan) for einsum in run.einsums] == [7, None]
 
 
 def test_what_is_left_out_for_lack_of_time_is_in_the_certificate(best: GridMapping) -> None:
