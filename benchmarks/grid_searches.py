@@ -20,6 +20,7 @@ from engine_speed import cpu
 
 from tilewright.arch.files.source import load_document
 from tilewright.arch.spec.load import load_arch
+from tilewright.mapper.workload.workload import Workload
 from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.simulator.search.grid_mapping import GridMapping, GridRequest, map_on_grid
 
@@ -62,6 +63,10 @@ ATTENTION = Case(
     "",
     ("QK[m, n] = Q[m, d] * K[n, d]", "S[m, n] = exp(QK[m, n])", "Z[m, e] = S[m, n] * V[n, e]"),
 )
+RESIDUAL = Case("block of ResNet-18 (conv2_x)", {}, "", ("resnet18_block",))
+INVERTED = Case("block of MobileNetV2", {}, "", ("mobilenet_v2_block",))
+SHIPPED = ROOT / "studies" / "workloads"
+"""Those without rank sizes name a workload that is shipped."""
 CASES = [
     *((GEMV, side) for side in (8, 16, 32)),
     *((SMALL, side) for side in (8, 16, 32)),
@@ -69,6 +74,8 @@ CASES = [
     *((CONVOLUTION, side) for side in (4, 8)),
     *((PERCEPTRON, side) for side in (8, 16, 32)),
     (ATTENTION, 16),
+    (INVERTED, 16),
+    (RESIDUAL, 16),
 ]
 
 
@@ -81,14 +88,21 @@ class Row(NamedTuple):
     seconds: float
 
 
-def search(case: Case, side: int) -> Row:
-    """Search for the mapping of a case with the least latency."""
+def workload_of(case: Case) -> Workload:
+    """Return the workload of a case, of f16."""
+    if not case.sizes:
+        return load_workload(SHIPPED / f"{case.einsums[0]}.yaml", variables={"BITS": 16})
     persistent = f"  persistent_tensors: {case.persistent}\n" if case.persistent else ""
     text = (
         f"workload:\n  rank_sizes: {{{', '.join(f'{k}: {n}' for k, n in case.sizes.items())}}}\n"
         f"  bits_per_value: {{All: 16}}\n{persistent}  einsums: {list(case.einsums)}\n"
     )
-    workload = load_workload(load_document("case.yaml", text=text))
+    return load_workload(load_document("case.yaml", text=text))
+
+
+def search(case: Case, side: int) -> Row:
+    """Search for the mapping of a case with the least latency."""
+    workload = workload_of(case)
     arch = load_arch(HARDWARE, variables={"GridX": side, "GridY": side})
     begun = time.process_time()
     answer = map_on_grid(arch, workload, GridRequest())
@@ -110,11 +124,12 @@ def page(rows: list[Row]) -> Iterator[str]:
     yield "|---|---:|---:|---:|---:|---|"
     for case, of_case in groupby(rows, key=lambda row: row.case):
         sizes = " ".join(f"{name} {size}" for name, size in case.sizes.items())
+        what = f"{case.what}, {sizes}" if sizes else case.what
         for row in of_case:
             certificate = row.answer.certificate
             proof = "optimal" if row.answer.gap == 0 else f"gap {100 * row.answer.gap:.2g} %"
             yield (
-                f"| {case.what}, {sizes} | {row.side} x {row.side} | {row.seconds:.1f} | "
+                f"| {what} | {row.side} x {row.side} | {row.seconds:.1f} | "
                 f"{certificate.executed:,} | {certificate.excluded:,} | {proof}, "
                 f"{row.answer.value * 1e6:,.3g} us |"
             )
