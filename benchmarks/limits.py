@@ -97,7 +97,8 @@ Written by
 interrupted by a thread that watches the clock and the memory (`mapper/searches/limits/watch.py`),
 a tenth beyond the limit, less what it takes to prove an answer; what it found before is the answer
 then (†). Any search may take 1.1 s, and 64 MB beyond what the process has. Seconds are those of a
-processor, from the call of `search` to its return; loading the files is not among them. MB: the
+processor, from the call of `search` to its return; loading the files is not among them, and machine
+code of kernels is on disk (a budget begins when it is). MB: the
 largest resident memory of the process, of which {base} are there before a search begins.
 
 Of {timed} searches with a budget {in_time} ended within 25 % of it; of {sized} with a limit of

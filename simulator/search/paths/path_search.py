@@ -15,7 +15,12 @@ from tilewright.mapper.searches.budget import UNLIMITED, Budget
 from tilewright.simulator.search.candidates.candidate_runs import ON_NUMBERS
 from tilewright.simulator.search.cascade_search import ALL, Cascade
 from tilewright.simulator.search.paths.option import Option
-from tilewright.simulator.search.paths.path_graph import OptionPath, PathQuestion, PathsLeft
+from tilewright.simulator.search.paths.path_graph import (
+    SUMS_DIFFER,
+    OptionPath,
+    PathQuestion,
+    PathsLeft,
+)
 
 Progress = Callable[[int, float, float], None]
 MOST_REFINED = 16
@@ -199,7 +204,8 @@ class _PathWalk:
         left = self._left(best, limits)
         if left.budget.is_late:
             return True
-        least = self._least(value, left.budget.share(PATHS_SHARE), reshards=reshards)
+        limit = value * SUMS_DIFFER  # a bound nearer to the value is its sum in another order
+        least = self._least(limit, left.budget.share(PATHS_SHARE), reshards=reshards)
         self._note(value, least, reshards=reshards)
         path = least.next
         if path is None and least.is_left:

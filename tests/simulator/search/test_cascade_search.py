@@ -33,7 +33,7 @@ from tilewright.simulator.run import repeats
 from tilewright.simulator.search import grid_mapping
 from tilewright.simulator.search.candidates import candidate_runs
 from tilewright.simulator.search.candidates.candidate_runs import CandidateRuns
-from tilewright.simulator.search.grid_certificate import NotExecuted
+from tilewright.simulator.search.grid_certificate import NotExecuted, PricedTime
 from tilewright.simulator.search.grid_mapping import (
     GridMapping,
     GridRequest,
@@ -55,7 +55,10 @@ def all_mappings(workload: Workload, constraints: dict[str, GridConstraints]) ->
         for staying in (frozenset().union(*subset) for subset in subsets):
             grid = grid_of(grid_path(arch, workload, einsum))
             space = GridMapspace(grid, einsum, constraints[einsum.name], staying)
-            for family in space.families():
+            shares = () if staying else space.further_shares(inf, 1 << 14)
+            assert shares is not None
+            further = (family for each in shares for family in space.families_of(each))
+            for family in (*space.families(), *further):
                 nodes |= {space.mapping_of(choice).nodes for choice in space.members(family)}
         branches.append(sorted(nodes, key=str))
     return [Mapping((Sequential(chosen),)) for chosen in product(*branches)]
@@ -300,6 +303,20 @@ def test_no_mapping_goes_below_the_floor_of_its_einsum(name: str, objective: str
             assert floors == {short.floors[number]}
         assert 0 < min(floors) <= min(option.bound for option in options)
     assert short.least_bound <= whole.least_bound
+
+
+def test_a_bound_that_differs_from_the_best_value_by_rounding_ends_the_search() -> None:
+    """At this price of a second, the least path has the energy of the best one in another order."""
+    rounds = list[float]()
+
+    def note(_executed: int, _value: float, bound: float) -> None:
+        rounds.append(bound)
+        assert len(rounds) < 100
+
+    price = PricedTime(0.013748000000000234)
+    workload = cascade_workload("normalized rows")
+    answer = map_on_grid(cascade_arch(2, 2), workload, GridRequest(objective=price), note)
+    assert answer.certificate.is_optimal
 
 
 def test_the_first_candidates_of_einsums_run_side_by_side(

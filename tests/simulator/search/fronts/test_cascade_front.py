@@ -18,7 +18,7 @@ from tilewright.simulator.search.fronts.grid_front import GridFront
 from tilewright.simulator.search.grid_certificate import NotExecuted, PricedTime
 from tilewright.simulator.search.grid_mapping import GridRequest, map_on_grid
 
-FORMS = ["product, row sums", *at_night("two products")]
+FORMS = ["product, row sums", *at_night("normalized rows", "smoothing")]
 
 
 def arch_of(columns: int = 2, rows: int = 2) -> Arch:
