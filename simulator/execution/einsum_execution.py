@@ -55,8 +55,8 @@ class RunOptions:
     cycles: int | None = None
 
 
-class KnownRun(NamedTuple):
-    """The cycles of a run without values: any program of an equal plan takes them."""
+class TimedPlan(NamedTuple):
+    """A plan with the cycles of a run without values, which any equal plan takes."""
 
     plan: Plan
     cycles: int
@@ -75,7 +75,7 @@ class ExecutionSettings:
     elements, spread evenly over the grid, have their operations recorded in the timeline; 0 for
     none, None for all. `stop`: says that a run is to end, which then raises RunStoppedError; large
     grids run to their end. `threads`: number of long runs that a search does at the same time.
-    `known_runs`: those whose cycles are known.
+    `timed_plans`: those whose runs take cycles that are known.
     """
 
     machine: str = "wse2-sdk-sim"
@@ -85,7 +85,7 @@ class ExecutionSettings:
     stop: Stop | None = None
     threads: int = 1
     known: ContentStore = NO_STORE
-    known_runs: tuple[KnownRun, ...] = ()
+    timed_plans: tuple[TimedPlan, ...] = ()
 
     def profile(self, grid: Grid) -> Profile:
         """Return the profile with the memory size of the architecture, and with the overrides.
@@ -101,7 +101,7 @@ class ExecutionSettings:
 
     def cycles_of(self, plan: Plan) -> int | None:
         """Return the cycles of a plan's run, None if they are not known."""
-        return next((run.cycles for run in self.known_runs if run.is_of(plan)), None)
+        return next((timed.cycles for timed in self.timed_plans if timed.is_of(plan)), None)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

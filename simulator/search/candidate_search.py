@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from tilewright.mapper.grid.grid_mapspace import GridChoice, GridFamily
 from tilewright.mapper.searches.budget import UNLIMITED, Budget
 from tilewright.mapper.workload.errors import InfeasibleMapping, Refusal
-from tilewright.simulator.execution.einsum_execution import EinsumExecution, KnownRun
+from tilewright.simulator.execution.einsum_execution import EinsumExecution, TimedPlan
 from tilewright.simulator.isa.machine_errors import ProgramError, RunStoppedError
 from tilewright.simulator.lowering.task_cycles import BodyCycles
 from tilewright.simulator.search.candidates.candidate_runs import (
@@ -121,12 +121,12 @@ class CandidateSearch:
         return self._execution
 
     @property
-    def known_runs(self) -> list[KnownRun]:
-        """The run of the best candidate, without values; none before the first one."""
-        cycles = None if self.choice is None else self.candidates.known_cycles.get(self.choice)
-        if self.choice is None or cycles is None:
+    def timed_plans(self) -> list[TimedPlan]:
+        """The plan of the best candidate with its cycles; none before the first run."""
+        known = self.candidates.known_cycles
+        if self.choice is None or self.choice not in known:
             return []
-        return [KnownRun(self.candidates.plan(self.choice), cycles)]
+        return [TimedPlan(self.candidates.plan(self.choice), known[self.choice])]
 
     def seconds_on_numbers(self, *, is_known: bool) -> float:
         """Return about the seconds of a run of the best candidate on numbers; 0: not known.

@@ -302,8 +302,8 @@ def _run(
     def run() -> Execution:
         if len(path.searches) == 1 and (alone := path.searches[0].run_best(end)) is not None:
             return Execution.of_one(alone)
-        known_runs = tuple(run for search in path.searches for run in search.known_runs)
-        stopping = replace(settings, stop=lambda _: end.is_late, known_runs=known_runs)
+        timed_plans = tuple(plan for search in path.searches for plan in search.timed_plans)
+        stopping = replace(settings, stop=lambda _: end.is_late, timed_plans=timed_plans)
         return execute(arch, workload, _joined(path), settings=stopping)
 
     try:

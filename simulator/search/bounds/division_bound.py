@@ -23,7 +23,6 @@ from tilewright.simulator.lowering.cycle_bound import AXES, way_in, words_end
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.search.bounds.border_streams import InputLines
 from tilewright.simulator.search.bounds.element_cycles import ElementCycles
-from tilewright.simulator.search.bounds.element_work import ElementWork
 from tilewright.simulator.search.bounds.elementwise import Numbers, by_several, chosen, least, most
 from tilewright.simulator.search.bounds.family_energy import BorderWords, FamilyEnergy
 from tilewright.simulator.search.bounds.family_tiles import Alike, FamilyTiles, Shares
@@ -65,17 +64,13 @@ class DivisionBound:
         return ElementCycles(self._space, self._profile)
 
     @cached_property
-    def _work(self) -> ElementWork:
-        return ElementWork(self._space, self._profile)
-
-    @cached_property
     def _energy(self) -> FamilyEnergy:
         return FamilyEnergy(self._space, self.quick.flat)
 
     @property
     def least_point(self) -> float:
         """Cycles that an element takes at least for each of its points."""
-        return self._work.least_point
+        return self._element.work.least_point
 
     def cycles(self, shares: Shares) -> float:
         """Return a number of cycles that no execution of a mapping with this division goes below.
@@ -199,7 +194,9 @@ class DivisionBound:
 
     def _element_end(self, tiles: FamilyTiles) -> Numbers:
         standing = self._standing(tiles).items()
-        work = least(*(chosen(m, self._work.least_work(tiles.local, s), inf) for s, m in standing))
+        work = least(
+            *(chosen(m, self._element.work.least_work(tiles.local, s), inf) for s, m in standing)
+        )
         received = sum(words for _, words in self._entering(tiles, tiles.input_words))
         leaves = most(*tiles.groups) > 1 if self._space.output_stays else True
         return work + self._element.least_transfers(received + leaves * tiles.output_words)

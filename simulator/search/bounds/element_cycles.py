@@ -52,13 +52,14 @@ class ElementCycles:
     profile: Profile
 
     @cached_property
-    def _work(self) -> ElementWork:
+    def work(self) -> ElementWork:
+        """The cycles of its operations on its points."""
         return ElementWork(self.space, self.profile)
 
     @property
     def load(self) -> float:
         """Cycles to load the descriptors of an operation."""
-        return self._work.load
+        return self.work.load
 
     def words(self, number: Numbers) -> Numbers:
         """Return the cycles of an operation that receives or sends so many words."""
@@ -77,7 +78,7 @@ class ElementCycles:
 
     def alone(self, tiles: FamilyTiles) -> BodyCycles:
         """Return the cycles of an element that neither adds sums of others nor sends its own."""
-        (work, on_tile), received = self._work.of(tiles), self._received(tiles)
+        (work, on_tile), received = self.work.of(tiles), self._received(tiles)
         labels = [f"receive {access.tensor}" for access, _, _ in received]
         until: dict[str, Numbers] = dict.fromkeys(
             labels, self._operations(words for _, words, _ in received)
@@ -124,7 +125,7 @@ class ElementCycles:
             moved = _Transfers(len(each), sum(each.values()))
             thread, slot = self._overlapped(moved, max(1, len(each)))
             return once + tiles.steps * thread, once + tiles.steps * slot
-        loops = tiles.passes * self._work.loop(tiles.steps // tiles.passes - 1)
+        loops = tiles.passes * self.work.loop(tiles.steps // tiles.passes - 1)
         taken = sum(tiles.turns(a) * self._operations([words]) for a, words in each.items())
         return once + loops + taken, once + loops + taken
 

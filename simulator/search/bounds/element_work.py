@@ -32,7 +32,7 @@ from tilewright.simulator.search.bounds.elementwise import (
     most,
 )
 from tilewright.simulator.search.bounds.family_tiles import FamilyTiles
-from tilewright.simulator.search.bounds.vector_reads import HeldTile, VectorReads
+from tilewright.simulator.search.bounds.vector_reads import TileInMemory, VectorReads
 
 ALWAYS_ROOM: Final = 2
 MOST_TENSORS: Final = 4
@@ -52,7 +52,7 @@ class OperationRate(NamedTuple):
     sources: Sequence[TensorAccess] = ()
 
 
-class Work(NamedTuple):
+class WorkCycles(NamedTuple):
     """Cycles of an element's operations: on all its points, loops included, and on one tile."""
 
     total: Numbers
@@ -72,7 +72,7 @@ class _Pace(NamedTuple):
     apart: Numbers = 0
 
 
-class _Operation(NamedTuple):
+class _VectorOperation(NamedTuple):
     """The vector operation of families whose tiles have the same loops.
 
     `outer`: rank variables of the loops around it, outermost first; `vector`: those that it runs
@@ -124,7 +124,7 @@ class ElementWork:
         around = self.load if scalar is None else min(self.load, 1 + profile.map_step_cycles)
         return prod(local.values()) // length * (moving + around)
 
-    def of(self, tiles: FamilyTiles) -> Work:
+    def of(self, tiles: FamilyTiles) -> WorkCycles:
         """Return the cycles of an element's operations on its points, without receives and sends.
 
         Those of equal sizes are counted once: many families differ in how tensors come and go only.
@@ -141,7 +141,7 @@ class ElementWork:
         if new:
             counted = self._together(_taken(tiles, np.array(list(new.values()))), len(new))
             known.update(zip(new, counted, strict=True))
-        return Work(*np.array([known[size] for size in sizes]).T)
+        return WorkCycles(*np.array([known[size] for size in sizes]).T)
 
     @cached_property
     def _known(self) -> dict[tuple[object, ...], dict[tuple[int, ...], tuple[float, float]]]:
@@ -154,12 +154,12 @@ class ElementWork:
             total[places], on_tile[places] = self._of_loops(_taken(tiles, places), several)
         return zip(total.tolist(), on_tile.tolist(), strict=True)
 
-    def _of_loops(self, tiles: FamilyTiles, several: frozenset[str]) -> Work:
+    def _of_loops(self, tiles: FamilyTiles, several: frozenset[str]) -> WorkCycles:
         """Return the work of families; `several`: variables with several values in their tiles."""
         operation = self._operation(tiles, several)
-        return Work(self._all_tiles(tiles, operation), self._on_tile(tiles, operation))
+        return WorkCycles(self._all_tiles(tiles, operation), self._on_tile(tiles, operation))
 
-    def _operation(self, tiles: FamilyTiles, several: frozenset[str]) -> _Operation:
+    def _operation(self, tiles: FamilyTiles, several: frozenset[str]) -> _VectorOperation:
         space, scalar, tile = self.space, tiles.family.scalar, tiles.tile
         outer = space.outer_loops(tiles.family, {name: 1 + (name in several) for name in tile})
         if scalar is None:  # the operation runs over the loops of the output
@@ -167,7 +167,7 @@ class ElementWork:
             outer = [name for name in outer if name not in kept]
         vector = [name for name in space.by_output if name in several and name not in outer]
         length = prod(tile.values()) // prod(tile[name] for name in outer)
-        operation = _Operation(outer, vector, length)
+        operation = _VectorOperation(outer, vector, length)
         names = space.einsum.tensors
         has_room = scalar is not None or len(vector) <= ALWAYS_ROOM
         if has_room and len(set(names)) == len(names) <= MOST_TENSORS:
@@ -177,7 +177,9 @@ class ElementWork:
             paces = [self._pace(operation, rate) for rate in self._rates_with(scalar)]
         return operation._replace(paces=paces)
 
-    def _exact_pace(self, operation: _Operation, rate: OperationRate, reads: VectorReads) -> _Pace:
+    def _exact_pace(
+        self, operation: _VectorOperation, rate: OperationRate, reads: VectorReads
+    ) -> _Pace:
         """Return the pace of an operation that no plan makes shorter; a group ends with a row."""
         length, row = operation.length, 1 if rate.group == 1 else reads.row
         groups = length // row * -(-row // rate.group)
@@ -187,7 +189,7 @@ class ElementWork:
         apart = reads.most_apart(first, second, rate.group)
         return _Pace(groups, rate.cycles, rate.met - rate.cycles, apart)
 
-    def _pace(self, operation: _Operation, rate: OperationRate) -> _Pace:
+    def _pace(self, operation: _VectorOperation, rate: OperationRate) -> _Pace:
         """Return the pace of an operation that may be shorter, but has the innermost of its loops.
 
         Two reads always meet if together they cover more words than there are banks.
@@ -200,7 +202,7 @@ class ElementWork:
         )
         return _Pace(groups, rate.met if always_meets else rate.cycles)
 
-    def _all_tiles(self, tiles: FamilyTiles, operation: _Operation) -> Numbers:
+    def _all_tiles(self, tiles: FamilyTiles, operation: _VectorOperation) -> Numbers:
         """Return the cycles of operations on all points, and of the loops around."""
         profile, output_variables = self.profile, self.space.einsum.outputs[0].rank_variables
         family, local, tile = tiles.family, tiles.local, tiles.tile
@@ -220,7 +222,7 @@ class ElementWork:
         may_walk = tile[outer[-1]] >= LEAST_TURNS
         return moved + chosen(may_walk, least(by_loops, by_map), by_loops)
 
-    def _on_tile(self, tiles: FamilyTiles, operation: _Operation) -> Numbers:
+    def _on_tile(self, tiles: FamilyTiles, operation: _VectorOperation) -> Numbers:
         """Return the cycles in which operations move the values of one tile.
 
         Loads of descriptors and loops are left out. Its values of the output may be new or not.
@@ -230,10 +232,10 @@ class ElementWork:
         first = prod(tile[name] for name in output) // operation.length
         return least(*(_moving(operation, 1, turns, number) for number in (first, 0)))
 
-    def _held(self, tiles: FamilyTiles) -> Mapping[str, HeldTile]:
+    def _held(self, tiles: FamilyTiles) -> Mapping[str, TileInMemory]:
         """Return the tiles that an operation reads and writes in memory, by tensor."""
         return {
-            access.tensor: HeldTile(
+            access.tensor: TileInMemory(
                 access,
                 tiles.tile if access.tensor in tiles.passing else tiles.local,
                 self._wide(access),
@@ -317,7 +319,7 @@ class ElementWork:
         return OperationRate(timing.group, float(least_cycles), float(met), sources)
 
 
-def _moving(operation: _Operation, tiles: Numbers, turns: Numbers, first: Numbers) -> Numbers:
+def _moving(operation: _VectorOperation, tiles: Numbers, turns: Numbers, first: Numbers) -> Numbers:
     """Return the cycles in which operations move values, without the load before each.
 
     `turns`: number of operations on so many whole `tiles`, `first` of which only write the output.

@@ -30,7 +30,6 @@ from tilewright.simulator.lowering.task_cycles import BodyCycles
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.search.bounds.border_streams import BorderStream, border_streams
 from tilewright.simulator.search.bounds.element_cycles import ElementCycles, SumCount
-from tilewright.simulator.search.bounds.element_work import ElementWork
 from tilewright.simulator.search.bounds.elementwise import Numbers, chosen, least, most
 from tilewright.simulator.search.bounds.family_energy import FamilyEnergy
 from tilewright.simulator.search.bounds.family_tiles import Alike, FamilyTiles, structure
@@ -82,8 +81,7 @@ class QuickBound:
         """
         elements = self.space.grid.columns * self.space.grid.rows
         return (
-            -(-prod(self.space.einsum.bounds.values()) // elements)
-            * ElementWork(self.space, self.profile).least_point
+            -(-prod(self.space.einsum.bounds.values()) // elements) * self._element.work.least_point
         )
 
     @cached_property

@@ -39,7 +39,7 @@ _TURNS: Final = np.array(
 """(move, turns, distance): the turns of a loop by distance; of 8 turns in each round of banks."""
 
 
-class HeldTile(NamedTuple):
+class TileInMemory(NamedTuple):
     """A tile of a tensor in memory: `tile`: its values by rank variable; `wide`: words of a value.
 
     `keeps_order`: whether its ranks lie in their order, not those of the vector operation last.
@@ -83,7 +83,7 @@ class VectorReads:
     vector: Sequence[str]
     outer: Sequence[str]
     turns: Mapping[str, Numbers]
-    tiles: Mapping[str, HeldTile]
+    tiles: Mapping[str, TileInMemory]
 
     @cached_property
     def _moves(self) -> Mapping[str, Moves]:

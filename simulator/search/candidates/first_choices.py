@@ -29,9 +29,7 @@ def first_choices(heap: FamilyHeap, refine: Refine, is_over: Callable[[], bool])
     most, choices = NEAR * heap.least[0], list[HeapEntry]()
     passed: list[HeapEntry] = []
     near = 0
-    while heap and near < MOST_FAMILIES and len(passed) < MOST_PASSED:
-        if passed and is_over():
-            break
+    while heap and near < MOST_FAMILIES and len(passed) < MOST_PASSED and not is_over():
         entry = _by_work(heap, refine)
         if entry.bounds[0] > most:
             passed.append(entry)

@@ -24,7 +24,7 @@ from tilewright.simulator.execution import einsum_execution
 from tilewright.simulator.execution.einsum_execution import (
     VALUES_ALONE,
     ExecutionSettings,
-    KnownRun,
+    TimedPlan,
 )
 from tilewright.simulator.execution.exchange import intermediates
 from tilewright.simulator.execution.execution import execute
@@ -352,8 +352,8 @@ def test_the_answer_runs_for_its_values_alone_where_its_cycles_are_known(
     assert {einsum.engine for einsum in run.einsums} == {VALUES_ALONE}
     assert run.cycles == whole.cycles
     assert [e.counts for e in run.einsums] == [e.counts for e in whole.einsums]
-    known = KnownRun(run.einsums[0].plan, 7)
-    settings = ExecutionSettings(known_runs=(known,))
+    known = TimedPlan(run.einsums[0].plan, 7)
+    settings = ExecutionSettings(timed_plans=(known,))
     assert [settings.cycles_of(einsum.plan) for einsum in run.einsums] == [7, None]
 
 

@@ -16,13 +16,13 @@ from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.compile.code.bank_costs import BankRead, meet
 from tilewright.simulator.compile.columns import BANKS
 from tilewright.simulator.lowering.kernel import kernel_of
-from tilewright.simulator.search.bounds.vector_reads import HeldTile, VectorReads
+from tilewright.simulator.search.bounds.vector_reads import TileInMemory, VectorReads
 
 
-def held(name: str, forms: list[dict[str, int]], tile: dict[str, int], wide: int) -> HeldTile:
+def held(name: str, forms: list[dict[str, int]], tile: dict[str, int], wide: int) -> TileInMemory:
     indices = ((f"R{n}", Affine(tuple(form.items()))) for n, form in enumerate(forms))
     access = TensorAccess(name, tuple(indices), output=False)
-    return HeldTile(access, tile, wide, keeps_order=False)
+    return TileInMemory(access, tile, wide, keeps_order=False)
 
 
 def most_apart(reads: VectorReads, group: int) -> int:
@@ -87,7 +87,7 @@ def test_rows_and_moves_are_those_of_kernels(*, staying: bool) -> None:
                 continue
             vector = [read.time[number].variable for number in kernel.vector]
             tiles = {
-                t.name: HeldTile(t.access, t.tile, 1, t.name in stays)
+                t.name: TileInMemory(t.access, t.tile, 1, t.name in stays)
                 for t in read.tensors
                 if t.name != read.scalar
             }
