@@ -2,7 +2,8 @@
 
 A stream passes from column `first` on if every router of its rows takes it from the west only, and
 sends it to the east, to its element, or both. Beside such streams nothing crosses from one of these
-columns to the next one (theory/engines.md §13).
+columns to the next one, or from one group of neighbouring columns to the next (theory/engines.md
+§13, §17).
 """
 
 from __future__ import annotations
@@ -89,14 +90,15 @@ def _check_ends(program: Program) -> None:
         raise NotCovered(CROSSED)
 
 
-def passing_streams(program: Program, first: int) -> PassingStreams:
+def passing_streams(program: Program, first: int, group: int = 1) -> PassingStreams:
     """Return the streams that pass from column `first` on, and which of these columns are alike.
 
-    Raises NotCovered if anything else crosses from one of these columns to the next one.
+    group: columns of a group; the groups are counted from column 0 on. Raises NotCovered if
+    anything else crosses from one group to the next one, from column `first` on.
     """
     _check_ends(program)
     routes = [r for r in program.routes if r.area.ends[1] > first]
-    colors = _passing_colors(program, routes, first)
+    colors = _passing_colors(program, routes, first, group)
     rest = tuple(r for r in routes if r.color not in colors)
     alone = _alone(program, rest)
     streams = tuple(
@@ -108,12 +110,20 @@ def passing_streams(program: Program, first: int) -> PassingStreams:
     return PassingStreams(program, first, streams, alike.ravel().astype(np.int64))
 
 
-def _passing_colors(program: Program, routes: list[Route], first: int) -> set[str]:
-    """Return the colors that cross from one column to the next one; raises NotCovered as above."""
-    colors = {r.color for r in routes if not {"E", "W"}.isdisjoint(route_ports(r))}
-    if not all(_passes(r, first, program.width) for r in routes if r.color in colors):
+def _passing_colors(program: Program, routes: list[Route], first: int, group: int) -> set[str]:
+    """Return the colors that pass; raises NotCovered where others leave a group of columns."""
+    crossing = [r for r in routes if not {"E", "W"}.isdisjoint(route_ports(r))]
+    staying = {r.color for r in crossing if not _passes(r, first, program.width)}
+    if any(r.color in staying and _leaves(r, first, group) for r in crossing):
         raise NotCovered(CROSSED)
-    return colors
+    return {r.color for r in crossing} - staying
+
+
+def _leaves(route: Route, first: int, group: int) -> bool:
+    """Return whether a route, from column `first` on, leads out of a group or into one."""
+    ports = route_ports(route)
+    columns = {column % group for column in route.area.columns if column >= first}
+    return ("E" in ports and group - 1 in columns) or ("W" in ports and 0 in columns)
 
 
 def route_ports(route: Route) -> tuple[str, ...]:

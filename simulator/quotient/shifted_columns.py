@@ -1,11 +1,14 @@
 """Exact cycles of a grid whose columns do the same, each a hop later, from its first columns.
 
 The fast engine finds the times of some columns alone. Where those of the last three are equal but
-for a hop from each to the next, all further columns go on so (theory/engines.md §17).
+for a hop from each to the next, all further columns go on so (theory/engines.md §17). Where words
+cross between neighbours, groups of columns take the place of columns: each does the same as many
+hops later as it has columns.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
@@ -31,11 +34,16 @@ from tilewright.simulator.run.machine import Machine
 
 ATTEMPTS: Final = (5, 9)
 """Columns that are solved; the first ones, in which words come early, may do otherwise."""
+COMPARED: Final = 3
+"""Groups that must do the same."""
+FEWEST: Final = 4
+"""Groups that are solved at least: the first one begins otherwise."""
 LARGEST_SHARE: Final = 2
 """More than half of the columns save little."""
 MORE: Final = 4
 """Times the effort before a run of these columns: they stand for many."""
 NOT_SHIFTED: Final = "columns do not do the same a hop later"
+TOO_FEW: Final = "too few columns"
 
 
 class UnsolvedColumns(Exception):  # noqa: N818 - an outcome
@@ -62,31 +70,61 @@ def cycles_by_shift(program: Program, profile: Profile, least: int | None = None
     They are those of `Machine.run` on any data. least: as of `shifted_cycles`. Raises NotCovered,
     with the reason, if they do not follow; UnsolvedColumns as `shifted_cycles`.
     """
-    attempts = [count for count in ATTEMPTS if count * LARGEST_SHARE <= program.width]
-    if not attempts:
-        raise NotCovered("too few columns")
-    streams = passing_streams(program, 1)
-    _check_alike(streams)
-    for count in attempts:
+    streams = _grouped_streams(program)
+    for count in _attempts(program.width, streams.first):
         columns = SolvedColumns.of(streams, count, profile, least)
         if columns.are_shifted():
             return columns.cycles(program.width)
     raise NotCovered(NOT_SHIFTED)
 
 
+def _group_widths(width: int) -> Iterator[int]:
+    """Yield how many columns a group may have, ascending: few groups are few of all columns."""
+    yield from (n for n in range(1, width // 2) if width % n == 0 and _attempts(width, n))
+
+
+def _attempts(width: int, group: int) -> list[int]:
+    """Return the numbers of columns that are solved: whole groups, few of all columns."""
+    counts = dict.fromkeys(group * max(FEWEST, -(-count // group)) for count in ATTEMPTS)
+    return [count for count in counts if count * LARGEST_SHARE <= width]
+
+
+def _grouped_streams(program: Program) -> PassingStreams:
+    """Return the streams that pass behind the first group of columns, of the smallest groups.
+
+    Raises NotCovered if there are no groups that all do the same.
+    """
+    reason = TOO_FEW
+    for group in _group_widths(program.width):
+        try:
+            streams = passing_streams(program, group, group)
+            _check_alike(streams)
+        except NotCovered as missing:
+            reason = missing.reason
+        else:
+            return streams
+    raise NotCovered(reason)
+
+
 def _check_alike(streams: PassingStreams) -> None:
-    """Check that all columns but the first do the same, and take the same words."""
+    """Check that all groups but the first do the same, and take the same words."""
+    first = streams.first
+    column = np.arange(first, streams.program.width)
+    twin = first + column % first
     for stream in streams.streams:
-        filters = stream.filters[:, 1:]
-        if (filters != filters[:, :1]).any() or (filters == NOTHING).all(axis=2).any():
+        filters = stream.filters[:, column]
+        if (filters != stream.filters[:, twin]).any() or (filters == NOTHING).all(axis=2).any():
             raise NotCovered("columns take other words of a stream")
-    if (streams.alike[1:] != streams.alike[1]).any():
+    if (streams.alike[column] != streams.alike[twin]).any():
         raise NotCovered("columns do not do the same")
 
 
 @dataclass(frozen=True, slots=True)
 class SolvedColumns:
-    """The first columns of a grid, alone on a machine, with the times of all their units."""
+    """The first columns of a grid, alone on a machine, with the times of all their units.
+
+    The columns of a group are as many as `streams.first`.
+    """
 
     streams: PassingStreams
     machine: Machine
@@ -111,16 +149,21 @@ class SolvedColumns:
         return columns
 
     def cycles(self, width: int) -> int:
-        """Return the cycles of a grid of so many columns, if the last three are shifted."""
+        """Return the cycles of a grid of so many columns, if the last three groups are shifted."""
         ends = [self._element_ends(), self._arrivals()]
-        last = max(int(cycles[:, -1].max(initial=0)) for cycles in ends)
-        later = self.hop * (width - self.machine.program.width)
+        last = max(int(cycles[:, -self.group :].max(initial=0)) for cycles in ends)
+        later = self.shift * (width - self.machine.program.width) // self.group
         return max(last + later, *(int(cycles.max(initial=0)) for cycles in ends))
 
     @property
-    def hop(self) -> int:
-        """Cycles from a column to the next one; 0 if no words cross."""
-        return self.machine.profile.hop_cycles if self.streams.streams else 0
+    def group(self) -> int:
+        """Columns of a group."""
+        return self.streams.first
+
+    @property
+    def shift(self) -> int:
+        """Cycles from a group to the next one; 0 if no words cross."""
+        return self.machine.profile.hop_cycles * self.group if self.streams.streams else 0
 
     def _check_arbiters(self) -> None:
         """Check that no arbiter decides where streams pass, and no main thread has spans."""
@@ -133,15 +176,17 @@ class SolvedColumns:
             raise NotCovered("microthreads run beside the main thread")
 
     def are_shifted(self) -> bool:
-        """Return whether the last three columns do the same, each a hop later.
+        """Return whether the last three groups do the same, each a hop per column later.
 
         The first operation of an element may be dispatched at the same cycle in all of them.
         """
-        places, width = unit_places(self.timed, self.machine.program), self.machine.program.width
-        units = [np.flatnonzero(places[:, 1] == column) for column in range(width - 3, width)]
+        places = unit_places(self.timed, self.machine.program)
+        of_group, places[:, 1] = np.divmod(places[:, 1], self.group)
+        last = self.machine.program.width // self.group
+        units = [np.flatnonzero(of_group == number) for number in range(last - COMPARED, last)]
         if len({numbers.size for numbers in units}) > 1:
             return False
-        lines = [places[numbers][:, [0, 2, 3, 4]] for numbers in units]
+        lines = [places[numbers] for numbers in units]
         matched = [
             (units[n][matching(lines[n], lines[n + 1])], units[n + 1])
             for n in range(len(units) - 1)
@@ -151,8 +196,8 @@ class SolvedColumns:
         )
 
     def _are_shifted(self, units: Ints, later: Ints, places: Ints) -> bool:
-        """Return whether units do the same as others, a hop later. places: of all units."""
-        times, hop = self.timed.times, self.hop
+        """Return whether units do the same as others, a shift later. places: of all units."""
+        times, shift = self.timed.times, self.shift
         dispatched = times.start[later] - times.start[units]
         messages = places[units, 2] != THREAD
         is_first = messages | (places[units, 3] == 0)
@@ -160,22 +205,24 @@ class SolvedColumns:
         if times.ready.size:
             lists.append((times.ready, times.arrived))
         return bool(
-            ((dispatched == hop) | (is_first & (dispatched == 0))).all()
-            and (times.last[later] - times.last[units] == hop).all()
-            and all(_are_later(segments, n, (units, later), hop) for segments, n in lists)
+            ((dispatched == shift) | (is_first & (dispatched == 0))).all()
+            and (times.last[later] - times.last[units] == shift).all()
+            and all(_are_later(segments, n, (units, later), shift) for segments, n in lists)
         )
 
     def _ends_are_shifted(self) -> bool:
-        """Return whether elements with queues end a hop later in each of the last columns.
+        """Return whether elements with queues end a shift later in each of the last groups.
 
-        Others end in all columns at the same cycle.
+        Others end in all groups at the same cycle.
         """
         shape = self.machine.program.placement.shape
         moves = np.zeros(shape, dtype=bool)
         for number, script in enumerate(self.timed.scripts):
             moves.ravel()[self.timed.layout.elements[number]] = script.size > 0
-        later = np.diff(self._element_ends()[:, -3:], axis=1)
-        return bool((later == np.where(moves[:, -2:], self.hop, 0)).all())
+        ends = self._element_ends()[:, -COMPARED * self.group :]
+        later = ends[:, self.group :] - ends[:, : -self.group]
+        moves = moves[:, -later.shape[1] :]
+        return bool((later == np.where(moves, self.shift, 0)).all())
 
     def _element_ends(self) -> Ints:
         """Return (rows, columns) the cycles at which elements have ended."""
@@ -215,13 +262,13 @@ class SolvedColumns:
         return sum(1 for stream in self.streams.streams for _ in self.streams.exits(stream))
 
 
-def _are_later(segments: Ints, counts: Ints, units: tuple[Ints, Ints], hop: int) -> bool:
-    """Return whether lists of times of units are those of others, a hop later."""
+def _are_later(segments: Ints, counts: Ints, units: tuple[Ints, Ints], shift: int) -> bool:
+    """Return whether lists of times of units are those of others, a shift later."""
     before, after = units
     if not np.array_equal(counts[before], counts[after]):
         return False
     most = int(counts[before].max(initial=0))
     is_used = np.arange(most) < counts[before, None]
     difference = segments[after, :most] - segments[before, :most]
-    difference[:, :, T] -= hop
+    difference[:, :, T] -= shift
     return not difference[is_used].any()

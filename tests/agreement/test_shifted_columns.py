@@ -1,5 +1,8 @@
 """Cycles from the first columns of a grid, solved alone, beside the engine on the whole grid."""
 
+from collections.abc import Iterator
+from contextlib import suppress
+
 import pytest
 from explore import at_night, enough
 from passing_programs import passing_program
@@ -8,6 +11,7 @@ from tests.oracles.grid_mappings import einsum_on_grid
 
 from tilewright.mapper.grid.grid import grid_of
 from tilewright.mapper.grid.grid_mapspace import GridChoice, GridMapspace
+from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings
 from tilewright.simulator.fast.no_certificate import NotCovered
 from tilewright.simulator.fast.partition_solve import effort_before
@@ -42,6 +46,15 @@ def test_drawn_programs(block: int) -> None:
     seeds = range(100 * block, 100 * (block + 1))
     proved = sum(is_proved(passing_program(seed), profile_of(seed)) for seed in seeds)
     assert enough(proved, 1)
+
+
+@pytest.mark.parametrize("group", [2, 3, 4])
+@pytest.mark.parametrize("block", [0, *at_night(*range(1, 20))])
+def test_drawn_programs_of_groups(group: int, block: int) -> None:
+    """The last column of a group takes words of the first one: single columns prove nothing."""
+    seeds = range(30 * block, 30 * (block + 1))
+    programs = [(passing_program(seed, group), profile_of(seed)) for seed in seeds]
+    assert sum(is_proved(*drawn) for drawn in programs) >= 1
 
 
 @pytest.mark.parametrize("size", [(3, 17), *at_night((4, 24), (9, 32), (2, 40))])
@@ -90,12 +103,38 @@ def test_columns_that_begin_otherwise_prove_nothing(monkeypatch: pytest.MonkeyPa
     """Words come to the first columns before their tasks start: without the check it is wrong."""
     profile = profile_of(1)
     program = next(p for p in vector_programs(16, 96) if p.edge_inputs[0].side == "W")
+    monkeypatch.setattr(shifted_columns, "FEWEST", 2)
     monkeypatch.setattr(shifted_columns, "ATTEMPTS", (3,))
     with pytest.raises(NotCovered, match="a hop later"):
         cycles_by_shift(program, profile)
     monkeypatch.setattr(SolvedColumns, "are_shifted", lambda _: True)
     monkeypatch.setattr(shifted_columns, "ATTEMPTS", (2,))
     assert cycles_by_shift(program, profile) != whole_cycles(program, profile)
+
+
+def paired_programs() -> Iterator[Program]:
+    """Programs of a matrix times a vector whose sums go through pairs of columns first."""
+    candidates = vector_candidates(16, 96)
+    resident = [f for f in candidates.space.families() if f.resident and f.tile is None]
+    for family in resident:
+        if sorted(share.count for share in family.shares) == [2, 8, 16]:
+            for choice in candidates.space.members(family):
+                with suppress(ProgramError, InfeasibleMapping):
+                    yield program_of(candidates.plan(choice))
+
+
+def test_pairs_of_columns_of_mappings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many are proved as groups only; by the first group alone some would be wrong."""
+    profile, programs = profile_of(1), list(paired_programs())
+    in_groups = [program for program in programs if is_proved(program, profile)]
+    monkeypatch.setattr(shifted_columns, "_group_widths", lambda _: iter((1,)))
+    assert sum(is_proved(program, profile) for program in in_groups) + 3 < len(in_groups)
+    monkeypatch.undo()
+    monkeypatch.setattr(SolvedColumns, "are_shifted", lambda _: True)
+    monkeypatch.setattr(shifted_columns, "FEWEST", 1)
+    monkeypatch.setattr(shifted_columns, "ATTEMPTS", (1,))
+    cycles = [shifted_cycles(program, profile) for program in in_groups]
+    assert cycles != [whole_cycles(program, profile) for program in in_groups]
 
 
 def cycles_or_none(candidates: Candidates, choice: GridChoice) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tilewright.simulator.program.program import Program
 from tilewright.simulator.text.parsing import parse_program
@@ -17,7 +17,8 @@ class Shape:
     `tile`: words that an element takes of the stream in each of `periods`; `tiles`: how many there
     are in a period. `weights`: words of a stream that all elements take; `sides`: words that enter
     each column in the north. `moves`: of results in a column, "keep", "sum" or "gather". `beside`:
-    tiles are received beside the work. `work`: turns of a loop over a tile.
+    tiles are received beside the work. `work`: turns of a loop over a tile. `group`: columns whose
+    last one takes a tile from the first one, along the row; 1 if no column does.
     """
 
     height: int
@@ -30,6 +31,7 @@ class Shape:
     moves: str
     beside: bool
     work: int
+    group: int = 1
 
 
 def drawn_shape(rng: random.Random) -> Shape:
@@ -48,25 +50,45 @@ def drawn_shape(rng: random.Random) -> Shape:
     )
 
 
-def passing_program(seed: int) -> Program:
-    """Return a drawn program."""
+def passing_program(seed: int, group: int = 1) -> Program:
+    """Return a drawn program.
+
+    group: columns whose last one takes a tile from the first one, too; they may take other tiles.
+    """
     rng = random.Random(seed)
     shape = drawn_shape(rng)
+    if group > 1:
+        width = group * max(8, shape.width // group)
+        shape = replace(shape, group=group, width=width, tiles=rng.choice([1, group]))
     return parse_program("\n".join([*_program(rng, shape), ""]), "passing")
 
 
 def _program(rng: random.Random, shape: Shape) -> Iterator[str]:
     height, width = shape.height, shape.width
     yield f"program passing {height} x {width}"
-    yield from (f"color {name}" for name in ("xs", "ws", "ns", "c0", "c1"))
-    kinds = _column_kinds(rng, shape)
-    for kind in sorted(set(kinds)):
+    yield from (f"color {name}" for name in ("xs", "ws", "ns", "c0", "c1", "pair"))
+    kinds = [(kind, _part(shape, c)) for c, kind in enumerate(_column_kinds(rng, shape))]
+    for kind, part in sorted(set(kinds)):
         for row in range(height):
-            yield from _code(shape, row, kind)
-            for column in (c for c in range(width) if kinds[c] == kind):
-                yield f"place r{row}k{kind} [{row}:{row + 1}, {column}:{column + 1}]"
+            yield from _code(shape, row, kind, part)
+            for column in (c for c in range(width) if kinds[c] == (kind, part)):
+                yield f"place r{row}k{kind}{part} [{row}:{row + 1}, {column}:{column + 1}]"
     yield from _streams(shape, _places(rng, shape))
     yield from _columns(shape)
+    yield from _pairs(shape)
+
+
+def _part(shape: Shape, column: int) -> str:
+    """Return what a column does in its group: "a" sends a tile to "z"; "" neither."""
+    if shape.group == 1:
+        return ""
+    return {0: "a", shape.group - 1: "z"}.get(column % shape.group, "")
+
+
+def _pairs(shape: Shape) -> Iterator[str]:
+    for column in range(shape.width if shape.group > 1 else 0):
+        sent = {"a": "rx R tx E", "": "rx W tx E", "z": "rx W tx R"}[_part(shape, column)]
+        yield f"route pair [0:{shape.height}, {column}:{column + 1}] {sent}"
 
 
 def _column_kinds(rng: random.Random, shape: Shape) -> list[int]:
@@ -128,9 +150,9 @@ def _columns(shape: Shape) -> Iterator[str]:
     yield f"edge_output z side S [{every}] color c{(height - 1) % 2} f32 count {words}"
 
 
-def _code(shape: Shape, row: int, kind: int) -> Iterator[str]:
+def _code(shape: Shape, row: int, kind: int, part: str) -> Iterator[str]:
     tile, above = shape.tile, shape.tile * row
-    yield f"code r{row}k{kind}"
+    yield f"code r{row}k{kind}{part}"
     yield "  buffer v f32 [400]"
     yield f"  mem1d tile v extent {tile}"
     yield f"  mem1d other v extent {tile} offset 50"
@@ -149,15 +171,19 @@ def _code(shape: Shape, row: int, kind: int) -> Iterator[str]:
             yield f"  input_queue 5 c{(row - 1) % 2}"
             yield f"  fabin above queue 5 extent {tile if shape.moves == 'sum' else above}"
             yield f"  fabout pass queue 3 extent {above}"
-    yield from _tasks(shape, row, shape.work * (1 + 2 * kind))
+    if part == "a":
+        yield f"  output_queue 4 pair\n  fabout pair_out queue 4 extent {tile}"
+    if part == "z":
+        yield f"  input_queue 6 pair\n  fabin pair_in queue 6 extent {tile}"
+    yield from _tasks(shape, row, shape.work * (1 + 2 * kind), part)
 
 
-def _tasks(shape: Shape, row: int, work: int) -> Iterator[str]:
+def _tasks(shape: Shape, row: int, work: int, part: str) -> Iterator[str]:
     begin = [
         *(["@fmovs w_tile, weights"] if shape.weights else []),
         *(["@fmovs s_tile, sides"] if shape.sides else []),
     ]
-    finish = _finish(shape, row, work)
+    finish = [*_paired(shape, part), *_finish(shape, row, work)]
     if not shape.beside:
         yield "  task main entry"
         yield from (f"    {line}" for line in begin)
@@ -171,6 +197,13 @@ def _tasks(shape: Shape, row: int, work: int) -> Iterator[str]:
     yield f"    if p < {shape.periods}"
     yield "      @fmovs tile, in async activate work"
     yield from (f"    {line}" for line in finish)
+
+
+def _paired(shape: Shape, part: str) -> list[str]:
+    """Return what an element does with its tile for its group."""
+    held = "other" if shape.beside else "tile"
+    lines = {"a": [f"@fmovs pair_out, {held}"], "z": [f"@fadds {held}, {held}, pair_in"]}
+    return lines.get(part, [])
 
 
 def _finish(shape: Shape, row: int, work: int) -> list[str]:

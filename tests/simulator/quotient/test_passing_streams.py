@@ -88,6 +88,25 @@ def test_what_crosses_before_the_first_column_is_not_looked_at() -> None:
     assert len(passing_streams(program(more), 2).streams) == 1
 
 
+PAIR = "route b [0:2, {0}:{1}] rx R tx E\nroute b [0:2, {1}:{2}] rx W tx R\n"
+
+
+@pytest.mark.parametrize(("columns", "group"), [((2, 3, 4), 2), ((4, 5, 6), 3), ((0, 1, 2), 2)])
+def test_words_may_cross_inside_of_a_group(columns: tuple[int, int, int], group: int) -> None:
+    streams = passing_streams(program(PAIR.format(*columns)), group, group)
+    assert [stream.color for stream in streams.streams] == ["a"]
+    assert streams.first == group
+
+
+@pytest.mark.parametrize(("columns", "group"), [((1, 2, 3), 2), ((3, 4, 5), 2), ((2, 3, 4), 3)])
+def test_words_that_leave_a_group_are_refused(columns: tuple[int, int, int], group: int) -> None:
+    with pytest.raises(NotCovered, match="cross"):
+        passing_streams(program(PAIR.format(*columns)), group, group)
+    back = PAIR.format(*columns).replace("R tx E", "E tx R").replace("W tx R", "R tx W")
+    with pytest.raises(NotCovered, match="cross"):
+        passing_streams(program(back), group, group)
+
+
 def test_filters_that_count_otherwise_are_refused() -> None:
     with pytest.raises(NotCovered, match="another way"):
         passing_streams(program(filters=FILTERS.replace("count_data", "count_data sparse")), 1)
