@@ -11,32 +11,8 @@ from typing import NoReturn
 import click
 
 from tilewright.arch.errors import lacks_memory
-from tilewright.dse.command.command_layout import layout_command
-from tilewright.dse.command.command_mapspace import mapspace_command
-from tilewright.dse.command.command_model import evaluate_command, map_command
-from tilewright.dse.command.command_study import simulate_command, study_group
-from tilewright.dse.command.command_validate import validate_command
 from tilewright.dse.command.console import Commands, OutputClosed, exit_code_of, os_error_text, say
-from tilewright.dse.command.files.command_arch import arch_group
-from tilewright.dse.command.files.command_new import new_group
-from tilewright.dse.command.files.command_workload import workload_group
-from tilewright.dse.command.line.command_completion import completion_command
-from tilewright.dse.command.machine.command_execute import execute_command
-from tilewright.dse.command.machine.command_run import run_command
-from tilewright.dse.command.runs.command_ask import (
-    compare_command,
-    diff_command,
-    explain_command,
-    export_command,
-    query_command,
-    show_command,
-)
-from tilewright.dse.command.runs.command_tend import (
-    doctor_command,
-    rerun_command,
-    schema_command,
-    watch_command,
-)
+from tilewright.dse.command.lazy_commands import LazyCommands
 from tilewright.dse.run.interrupts import ignore_from_now_on
 
 _HELP = """Find good mappings of tensor workloads on accelerators, and accelerators worth building.
@@ -64,47 +40,43 @@ workers left, 130 interrupted. A study can be resumed after 4 and 130.
 """
 
 
-@click.group(cls=Commands, help=_HELP, context_settings={"help_option_names": ["-h", "--help"]})
-def cli() -> None:
-    """Group the commands."""
+_COMMANDS = {
+    "arch": "files.command_arch:arch_group",
+    "completion": "line.command_completion:completion_command",
+    "evaluate": "command_model:evaluate_command",
+    "execute": "machine.command_execute:execute_command",
+    "layout": "command_layout:layout_command",
+    "map": "command_model:map_command",
+    "mapspace": "command_mapspace:mapspace_command",
+    "new": "files.command_new:new_group",
+    "run": "machine.command_run:run_command",
+    "simulate": "command_study:simulate_command",
+    "study": "command_study:study_group",
+    "validate": "command_validate:validate_command",
+    "workload": "files.command_workload:workload_group",
+}
 
 
-cli.add_command(study_group)
-for ask in (
-    query_command,
-    show_command,
-    explain_command,
-    diff_command,
-    compare_command,
-    export_command,
-    rerun_command,
-    watch_command,
-    doctor_command,
-    schema_command,
-):
-    study_group.add_command(ask)
-cli.add_command(evaluate_command)
-cli.add_command(map_command)
-cli.add_command(mapspace_command)
-cli.add_command(layout_command)
-cli.add_command(execute_command)
-cli.add_command(run_command)
-cli.add_command(simulate_command)
-cli.add_command(validate_command)
-cli.add_command(arch_group)
-cli.add_command(workload_group)
-cli.add_command(new_group)
-cli.add_command(completion_command)
+_HOMES = {name: f"tilewright.dse.command.{home}" for name, home in _COMMANDS.items()}
+_VERSION = click.version_option(package_name="tilewright", prog_name="tilewright")
 
 
 def _with_version(command: click.Command) -> None:
     """Add --version to a command and to all those below it."""
-    click.version_option(package_name="tilewright", prog_name="tilewright")(command)
+    _VERSION(command)
     for inner in command.commands.values() if isinstance(command, click.Group) else ():
         _with_version(inner)
 
 
-_with_version(cli)
+@_VERSION
+@click.group(
+    cls=Commands,
+    help=_HELP,
+    commands=LazyCommands(_HOMES, _with_version),
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+def cli() -> None:
+    """Group the commands."""
 
 
 def main() -> NoReturn:

@@ -20,6 +20,20 @@ from tilewright.dse.command.console import (
     say,
     settings_option,
 )
+from tilewright.dse.command.runs.command_ask import (
+    compare_command,
+    diff_command,
+    explain_command,
+    export_command,
+    query_command,
+    show_command,
+)
+from tilewright.dse.command.runs.command_tend import (
+    doctor_command,
+    rerun_command,
+    schema_command,
+    watch_command,
+)
 
 if TYPE_CHECKING:
     import threading
@@ -93,7 +107,22 @@ class StudyResumeOptions(StudyOptions):
     retry: bool
 
 
-@click.group("study", short_help="Search for the designs that answer a question.")
+@click.group(
+    "study",
+    short_help="Search for the designs that answer a question.",
+    commands=[
+        query_command,
+        show_command,
+        explain_command,
+        diff_command,
+        compare_command,
+        export_command,
+        rerun_command,
+        watch_command,
+        doctor_command,
+        schema_command,
+    ],
+)
 def study_group() -> None:
     """Search for the designs that answer a question.
 
