@@ -58,7 +58,6 @@ UNITS: Final = _units()
 _NUMBER = r"(?<![\w.])(\d+(?:\.\d*)?|\.\d+)(?:[eE]([+-]?\d+))?"
 _NAMES = "|".join(re.escape(name) for name in sorted(UNITS, key=len, reverse=True))
 _QUANTITY = re.compile(rf"'[^']*'|\"[^\"]*\"|{_NUMBER}[ \t]*({_NAMES})(?![\w^²/]|\s*\()")
-_WHOLE = re.compile(rf"\s*{_NUMBER}[ \t]*({_NAMES})\s*")
 _UNKNOWN = re.compile(r"\s*[\d.]+(?:[eE][+-]?\d+)?[ \t]*([A-Za-zµμ][\w/^²]*)\s*")
 
 
@@ -83,8 +82,8 @@ def _plain(match: re.Match[str]) -> str:
 
 def unit_of(value: object) -> Unit | None:
     """Return the unit of a value that is one number with a unit; None for any other value."""
-    match = _WHOLE.fullmatch(value) if isinstance(value, str) else None
-    return None if match is None else UNITS[match[3]]
+    match = _QUANTITY.fullmatch(value.strip()) if isinstance(value, str) else None
+    return None if match is None or match[3] is None else UNITS[match[3]]
 
 
 def is_bit_rate(value: object) -> bool:

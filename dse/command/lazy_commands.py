@@ -17,9 +17,7 @@ class LazyCommands(UserDict[str, Any]):
     with each command that was imported.
     """
 
-    def __init__(
-        self, homes: Mapping[str, str], prepare: Callable[[click.Command], None]
-    ) -> None:
+    def __init__(self, homes: Mapping[str, str], prepare: Callable[[click.Command], None]) -> None:
         super().__init__(homes)
         self._prepare = prepare
 

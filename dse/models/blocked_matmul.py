@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from tilewright.arch.quantities import some
 from tilewright.dse.models.evaluator import Outcome, parts_of
 from tilewright.dse.models.inputs import layout_machine, mapping_choices, workload
 from tilewright.dse.report.details import section
 from tilewright.dse.study.design_space import Point
-from tilewright.dse.study.kernel_choices import choices_of
+from tilewright.dse.study.kernel_choices import BlockedMatmulChoices, choices_of
 from tilewright.dse.study.study import StudyInput
 
 if TYPE_CHECKING:
@@ -23,28 +23,6 @@ if TYPE_CHECKING:
     from tilewright.mapper.layout.machines.layout_machine import LayoutMachine
     from tilewright.mapper.layout.packing.packing import PackedMemory
     from tilewright.mapper.workload.einsum import Einsum
-
-
-@dataclass(frozen=True, slots=True)
-class BlockedMatmulChoices:
-    """How one matrix product is blocked: result[m, n] = sum over k of first[m, k] * second[k, n].
-
-    `m_tiles`, `k_tiles`, `n_tiles`: tiles of a block along m (128 rows each), k (128) and n (512);
-    `order`: of the loops over blocks, outermost first; `first_buffers`, `second_buffers`: number of
-    buffers that the blocks of each operand take turns in; `psum_banks`: number of banks that tiles
-    of partial sums take turns in; `element`: number format of operands and result; `partial`:
-    format of partial sums that leave PSUM.
-    """
-
-    m_tiles: int = 1
-    k_tiles: int = 1
-    n_tiles: int = 1
-    order: Literal["mnk", "mkn", "nmk", "nkm", "kmn", "knm"] = "mnk"
-    first_buffers: int = 2
-    second_buffers: int = 2
-    psum_banks: int = 2
-    element: Literal["bf16", "f16"] = "bf16"
-    partial: Literal["f32", "bf16", "f16"] = "f32"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from tilewright.dse.study.kernel_choices import BlockedMatmulChoices, GridMatmulChoices
+
 if TYPE_CHECKING:
     from tilewright.dse.models.evaluator import Evaluator
     from tilewright.dse.study.study import StudyInput, StudySpec
@@ -46,15 +48,7 @@ def choices_type(model: str) -> type | None:
         from tilewright.mapper.grid.grid_constraints import GridConstraints
 
         return GridConstraints
-    if model == "grid_matmul":
-        from tilewright.dse.models.grid_matmul import GridMatmulChoices
-
-        return GridMatmulChoices
-    if model == "blocked_matmul":
-        from tilewright.dse.models.blocked_matmul import BlockedMatmulChoices
-
-        return BlockedMatmulChoices
-    return None
+    return {"grid_matmul": GridMatmulChoices, "blocked_matmul": BlockedMatmulChoices}.get(model)
 
 
 def make_evaluator(spec: StudySpec) -> Evaluator:

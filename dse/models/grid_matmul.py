@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from tilewright.dse.models.evaluator import Outcome, parts_of
 from tilewright.dse.models.inputs import layout_machine, mapping_choices, workload
 from tilewright.dse.report.details import section
 from tilewright.dse.study.design_space import Point
-from tilewright.dse.study.kernel_choices import choices_of
+from tilewright.dse.study.kernel_choices import GridMatmulChoices, choices_of
 from tilewright.dse.study.study import StudyInput
 
 if TYPE_CHECKING:
@@ -24,25 +24,6 @@ if TYPE_CHECKING:
     from tilewright.mapper.layout.machines.layout_machine import LayoutMachine
     from tilewright.mapper.layout.packing.packing import PackedMemory
     from tilewright.mapper.workload.einsum import Einsum
-
-
-@dataclass(frozen=True, slots=True)
-class GridMatmulChoices:
-    """How one product is laid out on a grid of cores.
-
-    `rows`, `columns`: of the grid that the result is divided over (one row or column may be longer
-    than the machine's: height and width shardings); `storage`: whether the first operand and the
-    result are in the cores or in DRAM; `element`: number format; `fidelity`: of the matrix unit;
-    `inner_block`: tiles along k that arrive at a time. With data in DRAM a core works on parts of
-    the result one after the other, such that they fit and the fewest operands are read again.
-    """
-
-    rows: int = 1
-    columns: int = 1
-    storage: Literal["cores", "dram"] = "cores"
-    element: Literal["f32", "bf16", "f16", "bfp8", "bfp4"] = "bf16"
-    fidelity: Literal["lofi", "hifi2", "hifi3", "hifi4"] = "hifi4"
-    inner_block: int = 4
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 
 from tilewright.arch.errors import SpecError, placed
@@ -95,12 +96,15 @@ def _check_rank(name: str, changed: Sequence[StudyInput]) -> None:
 
 def _check_layout_machine(spec: StudySpec) -> None:
     """Check that the machine has what the model of a layout study asks."""
-    from tilewright.mapper.layout.costs.blocked_matmul_time import check_blocked_machine
-    from tilewright.mapper.layout.costs.gemm_time import check_gemm_machine
-
     machine = layout_machine(spec.arch, {})
-    check = check_gemm_machine if spec.model == "grid_matmul" else check_blocked_machine
-    check(machine)
+    if spec.model == "grid_matmul":
+        from tilewright.mapper.layout.costs.gemm_time import check_gemm_machine
+
+        check_gemm_machine(machine)
+    else:
+        from tilewright.mapper.layout.costs.blocked_matmul_time import check_blocked_machine
+
+        check_blocked_machine(machine)
 
 
 def _check_machine(spec: StudySpec) -> None:
@@ -168,15 +172,11 @@ def _check_mapping_knobs(spec: StudySpec, einsums: list[str]) -> None:
 
 
 def _check_values(dimension: Dimension, choice: str, kind: type) -> None:
-    from tilewright.mapper.grid.grid_constraints import GridConstraints
-
+    check = getattr(kind, "of", partial(choices_of, kind))  # constraints of a grid check themselves
     for value in dimension.values:
         text = value if isinstance(value, int | str) else str(value)
         with _at_knob(dimension):
-            if kind is GridConstraints:
-                GridConstraints.of({choice: text})
-            else:
-                choices_of(kind, {choice: text})
+            check({choice: text})
 
 
 def _at_knob(dimension: Dimension) -> AbstractContextManager[None]:

@@ -267,7 +267,7 @@ class StudyFile(SpecModel):
         dict[str, KnobItem],
         Field(min_length=1, json_schema_extra={"propertyNames": {"pattern": _KNOB_PATH}}),
     ]
-    search: SearchItem = SearchItem()
-    mapper: MapperItem = MapperItem()
+    search: SearchItem = SearchItem.model_construct()
+    mapper: MapperItem = MapperItem.model_construct()
     baselines: list[BaselineItem] = Field(default_factory=list)
     published: list[PublishedItem] = Field(default_factory=list)

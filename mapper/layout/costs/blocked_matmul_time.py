@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from tilewright.arch.errors import SpecError
-from tilewright.mapper.layout.costs.blocked_matmul import TILE, BlockedMatmul
-from tilewright.mapper.layout.machines.layout_machine import LayoutMachine
+
+if TYPE_CHECKING:  # a machine is checked without the layouts of a product
+    from tilewright.mapper.layout.costs.blocked_matmul import BlockedMatmul
+    from tilewright.mapper.layout.machines.layout_machine import LayoutMachine
 
 _RATES: Final = (
     "clock_hz",
@@ -45,6 +47,8 @@ def blocked_matmul_time(matmul: BlockedMatmul, machine: LayoutMachine) -> Blocke
 
     Raises SpecError for a machine without the rates.
     """
+    from tilewright.mapper.layout.costs.blocked_matmul import TILE
+
     check_blocked_machine(machine)
     rates = machine.rates
     tiles = matmul.tiles

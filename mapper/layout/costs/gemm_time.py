@@ -7,11 +7,13 @@ constant start; then the result is written, unless it stays.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from tilewright.arch.errors import SpecError
-from tilewright.mapper.layout.costs.gemm import Gemm
-from tilewright.mapper.layout.machines.layout_machine import LayoutMachine
+
+if TYPE_CHECKING:  # a machine is checked without the layouts of a product
+    from tilewright.mapper.layout.costs.gemm import Gemm
+    from tilewright.mapper.layout.machines.layout_machine import LayoutMachine
 
 _RATES: Final = (
     "unpacker_bytes_per_cycle",

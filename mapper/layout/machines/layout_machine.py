@@ -12,12 +12,14 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from math import prod
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from tilewright.arch.errors import SpecError
 from tilewright.arch.files.source import load_document
 from tilewright.arch.number_format import number_format
-from tilewright.mapper.layout.legality.placement_rules import PartitionedMemory
+
+if TYPE_CHECKING:
+    from tilewright.mapper.layout.legality.placement_rules import PartitionedMemory
 
 FOLDER: Final = Path(__file__).parent
 _TOP: Final = (
@@ -51,6 +53,8 @@ class UnitMemory:
 
     def partitioned(self) -> PartitionedMemory | None:
         """Return the memory as one of partitions and banks, or None if it is none."""
+        from tilewright.mapper.layout.legality.placement_rules import PartitionedMemory
+
         size = self.unit_bytes // (self.partitions * self.banks)
         match self.space:
             case "psum" | "sbuf":
