@@ -28,6 +28,7 @@ _BASES: Final[dict[str, tuple[Dimension, int]]] = {  # dimension, SI units (bits
     "B/s": ("bits per second", 8),
 }
 _AREAS: Final = ("m^2", "m²", "m2")
+_AREA_PREFIXES: Final = "muµμn"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +50,18 @@ def _units() -> dict[str, Unit]:
             for prefix, power in _BINARY.items():
                 units[prefix + base] = Unit(prefix + base, dimension, 0, factor * 2**power)
     for area in _AREAS:
-        for prefix in ("", "m", "u", "µ", "μ", "n"):
+        for prefix in ("", *_AREA_PREFIXES):
             units[prefix + area] = Unit(prefix + area, "area", 2 * _PREFIXES[prefix])
     return units
 
 
 UNITS: Final = _units()
 _NUMBER = r"(?<![\w.])(\d+(?:\.\d*)?|\.\d+)(?:[eE]([+-]?\d+))?"
-_NAMES = "|".join(re.escape(name) for name in sorted(UNITS, key=len, reverse=True))
+_NAMES = (  # of UNITS; an alternation of all of them takes long to compile
+    rf"[{''.join(_PREFIXES)}]?(?:{'|'.join(_BASES)})"
+    rf"|(?:{'|'.join(_BINARY)})(?:{'|'.join(base for base in _BASES if base[0] in 'bB')})"
+    rf"|[{_AREA_PREFIXES}]?(?:{'|'.join(map(re.escape, _AREAS))})"
+)
 _QUANTITY = re.compile(rf"'[^']*'|\"[^\"]*\"|{_NUMBER}[ \t]*({_NAMES})(?![\w^²/]|\s*\()")
 _UNKNOWN = re.compile(r"\s*[\d.]+(?:[eE][+-]?\d+)?[ \t]*([A-Za-zµμ][\w/^²]*)\s*")
 

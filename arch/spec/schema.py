@@ -58,6 +58,16 @@ class SpecModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
+def no_entries() -> dict[str, Any]:
+    """Return an empty mapping, for fields; pydantic takes milliseconds to look at `dict` itself."""
+    return {}
+
+
+def no_items() -> list[Any]:
+    """Return an empty list, for fields; pydantic takes milliseconds to look at `list` itself."""
+    return []
+
+
 def parse(
     model: type[M], document: Document, path: DocPath = (), *, data: object = _NOT_GIVEN
 ) -> M:

@@ -15,7 +15,7 @@ from pydantic import BeforeValidator, Field
 from tilewright.arch.expressions.operators import ComparisonOperator
 from tilewright.arch.expressions.units import Dimension
 from tilewright.arch.names import fault_of_name
-from tilewright.arch.spec.schema import SpecModel
+from tilewright.arch.spec.schema import SpecModel, no_entries
 
 
 def _check_scalar(value: Any) -> Any:
@@ -106,8 +106,8 @@ class ActionSpec(SpecModel):
     latency: Expr | None = None
     latency_scale: Expr = 1
     bits_per_action: Expr | None = None
-    values_per_action: Values = Field(default_factory=dict)
-    extra_attributes_for_component_model: Attributes = Field(default_factory=dict)
+    values_per_action: Values = Field(default_factory=no_entries)
+    extra_attributes_for_component_model: Attributes = Field(default_factory=no_entries)
 
 
 class TensorsSpec(SpecModel):
@@ -164,7 +164,7 @@ class ComponentSpec(LeafSpec):
     component_class: str | None = None
     component_model: str | None = None
     component_modeling_log: Any = None
-    extra_attributes_for_component_model: Attributes = Field(default_factory=dict)
+    extra_attributes_for_component_model: Attributes = Field(default_factory=no_entries)
     actions: tuple[ActionSpec, ...] = ()
 
 
@@ -176,16 +176,16 @@ class MovingSpec(ComponentSpec):
     `values_per_action`: values that one action moves, by set of tensors.
     """
 
-    bits_per_value: Values = Field(default_factory=dict)
+    bits_per_value: Values = Field(default_factory=no_entries)
     bits_per_value_scale: ExprOrValues = 1
     bits_per_action: Expr | None = None
-    values_per_action: Values = Field(default_factory=dict)
+    values_per_action: Values = Field(default_factory=no_entries)
 
 
 class HolderSpec(MovingSpec):
     """The fields that Memory and Toll share; `tensors`: which tensors they keep or charge."""
 
-    tensors: TensorsSpec = TensorsSpec()
+    tensors: TensorsSpec = TensorsSpec.model_construct()
 
 
 class MemorySpec(HolderSpec):
@@ -268,8 +268,8 @@ class ArchSpec(SpecModel):
     """
 
     nodes: Any
-    variables: dict[str, Any] = Field(default_factory=dict)
-    extra_attributes_for_all_component_models: Attributes = Field(default_factory=dict)
+    variables: dict[str, Any] = Field(default_factory=no_entries)
+    extra_attributes_for_all_component_models: Attributes = Field(default_factory=no_entries)
     cost_tables: tuple[CostTableSpec | str, ...] = ()
     version: Any = None
     name: Any = None

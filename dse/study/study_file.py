@@ -16,7 +16,7 @@ from pydantic import (
     WithJsonSchema,
 )
 
-from tilewright.arch.spec.schema import SpecModel
+from tilewright.arch.spec.schema import SpecModel, no_entries, no_items
 from tilewright.dse.run.pareto import Goal
 from tilewright.dse.sampling.sampler_names import NAMES
 
@@ -74,7 +74,7 @@ class InputFile(SpecModel):
     """
 
     file: StrictStr
-    variables: dict[str, Scalar] = Field(default_factory=dict)
+    variables: dict[str, Scalar] = Field(default_factory=no_entries)
 
 
 class WorkloadItem(InputFile):
@@ -94,7 +94,7 @@ class ArchFile(InputFile):
     `values`: fields to write anew, by dotted path (`Buffer.size`); knobs are applied after them.
     """
 
-    values: dict[str, Scalar] = Field(default_factory=dict)
+    values: dict[str, Scalar] = Field(default_factory=no_entries)
 
 
 class ObjectiveItem(SpecModel):
@@ -166,7 +166,7 @@ class SearchItem(SpecModel):
     )
 
     sampler: Annotated[StrictStr, Field(json_schema_extra={"pattern": _SAMPLER})] | None = None
-    options: dict[str, Scalar] = Field(default_factory=dict)
+    options: dict[str, Scalar] = Field(default_factory=no_entries)
     trials: Positive = 100
     batch: Positive = 8
     population: Annotated[int, Field(strict=True, ge=2)] | None = None
@@ -186,11 +186,11 @@ class MapperItem(SpecModel):
     """
 
     objective: StrictStr = "edp"
-    front: list[StrictStr] = Field(default_factory=list)
+    front: list[StrictStr] = Field(default_factory=no_items)
     budget: Number | None = None
     max_memory: Above0 | None = None
     fusion: StrictBool = True
-    uneven: list[StrictStr] = Field(default_factory=list)
+    uneven: list[StrictStr] = Field(default_factory=no_items)
     method: StrictStr | None = None
     seed: Natural = 0
     einsum: StrictStr | None = None
@@ -262,12 +262,12 @@ class StudyFile(SpecModel):
     model: ModelName
     machine: StrictStr = "wse2-sdk-sim"
     objectives: Objectives
-    constraints: Constraints = Field(default_factory=list)
+    constraints: Constraints = Field(default_factory=no_items)
     space: Annotated[
         dict[str, KnobItem],
         Field(min_length=1, json_schema_extra={"propertyNames": {"pattern": _KNOB_PATH}}),
     ]
     search: SearchItem = SearchItem.model_construct()
     mapper: MapperItem = MapperItem.model_construct()
-    baselines: list[BaselineItem] = Field(default_factory=list)
-    published: list[PublishedItem] = Field(default_factory=list)
+    baselines: list[BaselineItem] = Field(default_factory=no_items)
+    published: list[PublishedItem] = Field(default_factory=no_items)

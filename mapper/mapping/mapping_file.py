@@ -13,7 +13,7 @@ from tilewright.arch.files.document import DocPath, Document, Tagged
 from tilewright.arch.files.source import load_document
 from tilewright.arch.files.toplevel import check_top_level
 from tilewright.arch.names import did_you_mean
-from tilewright.arch.spec.schema import SpecModel, parse
+from tilewright.arch.spec.schema import SpecModel, no_entries, parse
 from tilewright.mapper.grid.schemes.reduction_scheme import reduction_scheme
 from tilewright.mapper.mapping.mapping import (
     ComputeNode,
@@ -51,7 +51,7 @@ class _TemporalSpec(SpecModel):
     rank_variable: str
     tile_shape: int = Field(ge=1)
     initial_tile_shape: int | None = Field(default=None, ge=1)
-    names: dict[str, str] = Field(default_factory=dict)
+    names: dict[str, str] = Field(default_factory=no_entries)
 
 
 class _SpatialNodeSpec(SpecModel):
@@ -59,7 +59,7 @@ class _SpatialNodeSpec(SpecModel):
     tile_shape: int = Field(ge=1)
     name: str
     component: str
-    names: dict[str, str] = Field(default_factory=dict)
+    names: dict[str, str] = Field(default_factory=no_entries)
 
 
 class _ComputeNodeSpec(SpecModel):

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from tilewright.arch.spec.schema import SpecModel
+from tilewright.arch.spec.schema import SpecModel, no_entries
 
 
 def _number_or_text(value: object) -> object:
@@ -71,8 +71,8 @@ class EinsumSpec(SpecModel):
     einsum: str | None = None
     name: str | None = None
     tensor_accesses: tuple[AccessSpec, ...] = ()
-    rank_sizes: dict[str, Size] = Field(default_factory=dict)
-    pad: dict[str, Size] = Field(default_factory=dict)
+    rank_sizes: dict[str, Size] = Field(default_factory=no_entries)
+    pad: dict[str, Size] = Field(default_factory=no_entries)
     iteration_space_shape: tuple[str, ...] | dict[str, str] = ()
     is_copy_operation: bool = False
     renames: Renames = ()
@@ -92,10 +92,10 @@ class WorkloadSpec(SpecModel):
     version: Any = None  # of old files, as is shape: the former name of iteration_space_shape
     shape: tuple[str, ...] | dict[str, str] = ()
     einsums: tuple[Any, ...]
-    rank_sizes: dict[str, Size] = Field(default_factory=dict)
-    pad: dict[str, Size] = Field(default_factory=dict)
+    rank_sizes: dict[str, Size] = Field(default_factory=no_entries)
+    pad: dict[str, Size] = Field(default_factory=no_entries)
     iteration_space_shape: tuple[str, ...] | dict[str, str] = ()
-    bits_per_value: dict[str, Bits] = Field(default_factory=dict)
+    bits_per_value: dict[str, Bits] = Field(default_factory=no_entries)
     persistent_tensors: Any = None
     integers: Any = None
     n_instances: Size = 1
