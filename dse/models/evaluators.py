@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from tilewright.dse.study.kernel_choices import BlockedMatmulChoices, GridMatmulChoices
-
 if TYPE_CHECKING:
     from tilewright.dse.models.evaluator import Evaluator
     from tilewright.dse.study.study import StudyInput, StudySpec
@@ -48,7 +46,11 @@ def choices_type(model: str) -> type | None:
         from tilewright.mapper.grid.grid_constraints import GridConstraints
 
         return GridConstraints
-    return {"grid_matmul": GridMatmulChoices, "blocked_matmul": BlockedMatmulChoices}.get(model)
+    if model in LAYOUT_MODELS:
+        from tilewright.dse.study.kernel_choices import BlockedMatmulChoices, GridMatmulChoices
+
+        return GridMatmulChoices if model == "grid_matmul" else BlockedMatmulChoices
+    return None
 
 
 def make_evaluator(spec: StudySpec) -> Evaluator:

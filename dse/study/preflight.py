@@ -14,7 +14,6 @@ from tilewright.dse.command.settings import check_used, ranks_of
 from tilewright.dse.models.evaluators import LAYOUT_MODELS, choices_type
 from tilewright.dse.models.inputs import architecture, knobs, layout_machine, workload
 from tilewright.dse.study.design_space import Dimension
-from tilewright.dse.study.kernel_choices import choices_of
 from tilewright.dse.study.study import StudyInput, StudySpec
 
 _RANK_SIZES = "rank_sizes."
@@ -172,6 +171,8 @@ def _check_mapping_knobs(spec: StudySpec, einsums: list[str]) -> None:
 
 
 def _check_values(dimension: Dimension, choice: str, kind: type) -> None:
+    from tilewright.dse.study.kernel_choices import choices_of
+
     check = getattr(kind, "of", partial(choices_of, kind))  # constraints of a grid check themselves
     for value in dimension.values:
         text = value if isinstance(value, int | str) else str(value)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
+from typing import TYPE_CHECKING
 
 from tilewright.arch.errors import SpecError, TilewrightError
-from tilewright.simulator.diagnose import wait_graph
-from tilewright.simulator.diagnose.wait_graph import Wait
+
+if TYPE_CHECKING:  # a profile is read without what explains a deadlock
+    from tilewright.simulator.diagnose.wait_graph import Wait
 
 
 class ProfileError(SpecError):
@@ -50,6 +51,8 @@ class ErrorSubject:
 
 def close_names(name: object, names: Sequence[str]) -> str:
     """Return what an error offers for an unknown name: similar names, else all that exist."""
+    from difflib import get_close_matches
+
     if not names:
         return "one that is declared"
     close = get_close_matches(str(name), names, n=1)
@@ -107,6 +110,8 @@ class DeadlockError(MachineError):
     category = "deadlock"
 
     def __init__(self, message: str, *, cycle: int, waits: Sequence[Wait | str]) -> None:
+        from tilewright.simulator.diagnose.wait_graph import Wait
+
         self.wait_records = tuple(Wait(w) if isinstance(w, str) else w for w in waits)
         self.waits = tuple(map(str, self.wait_records))
         super().__init__(message + "".join(f"\n  - {line}" for line in self.waits))
@@ -115,9 +120,13 @@ class DeadlockError(MachineError):
     @property
     def mermaid(self) -> str:
         """The graph of who waits for whom, as the text of a Mermaid flowchart."""
-        return wait_graph.mermaid(self.wait_records)
+        from tilewright.simulator.diagnose.wait_graph import mermaid
+
+        return mermaid(self.wait_records)
 
     @property
     def svg(self) -> str:
         """The graph of who waits for whom, as an SVG picture."""
-        return wait_graph.svg(self.wait_records)
+        from tilewright.simulator.diagnose.wait_graph import svg
+
+        return svg(self.wait_records)
