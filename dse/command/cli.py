@@ -13,7 +13,7 @@ import click
 
 from tilewright.arch.errors import lacks_memory
 from tilewright.dse.command.console import Commands, OutputClosed, exit_code_of, os_error_text, say
-from tilewright.dse.command.lazy_commands import LazyCommands
+from tilewright.dse.command.line.lazy_commands import LazyCommands
 from tilewright.dse.run.interrupts import ignore_from_now_on
 
 _HELP = """Find good mappings of tensor workloads on accelerators, and accelerators worth building.
