@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from math import gcd, lcm
 from typing import NamedTuple
 
 import numpy as np
@@ -18,11 +17,17 @@ from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.compiled_program import CompiledProgram
 from tilewright.simulator.compile.fabric.network import EDGE_IN, EDGE_OUT
 from tilewright.simulator.compile.store_layout import StoreTable
-from tilewright.simulator.compile.table_blocks import CodeLayout
+from tilewright.simulator.run.bank_places import BankPlaces, bank_places
 
 Ids = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
 
 FIFO_STATE = (at.F_COUNT, at.F_WAITER)
+THREAD_PLACES = (
+    *range(at.T_POSITIONS, at.T_POSITIONS + 3),
+    *range(at.T_ORIGIN, at.T_ORIGIN + 3),
+)
+"""Columns of threads that are words in memory."""
 NO_ELEMENT_STATE = (
     *(at.A_WHEN, at.A_NEXT, at.A_PREVIOUS, at.E_UNTIL, at.E_SINCE, at.E_CYCLE_STATE),
     *range(at.E_CYCLES, at.E_CYCLES + 4),
@@ -31,8 +36,7 @@ NO_ELEMENT_STATE = (
 """Columns of elements that are times, or that only statistics and the timeline use."""
 NO_THREAD_STATE = (
     *(at.T_NEXT, at.T_SCALAR, at.T_CYCLE_STATE, at.T_SAVED, at.T_CARRY, at.T_START),
-    *range(at.T_POSITIONS, at.T_POSITIONS + 3),
-    *range(at.T_ORIGIN, at.T_ORIGIN + 3),
+    *THREAD_PLACES,
     *range(at.T_HALF_VALUE, at.T_HALF_VALUE + 3),
     *(at.T_LEFT, at.T_STALLED),
 )
@@ -94,8 +98,7 @@ class MachineState:
             (router, (at.X_SINCE,)),
         )
         self.places = _cells(
-            (thread, range(at.T_POSITIONS, at.T_POSITIONS + 3)),
-            (thread, range(at.T_ORIGIN, at.T_ORIGIN + 3)),
+            (thread, THREAD_PLACES),
             (register, (at.R_POSITION,)),
         )
         self.same = _cells(
@@ -111,7 +114,11 @@ class MachineState:
         steered = fifo[store[fifo + at.F_WAY] >= 0]
         router_of = store[store[steered + at.F_WAY] + at.W_STATE] - parts.state.start
         self._steered, self._router_of = steered, router_of // at.X_WIDTH
-        self.counters = _counter_groups(compiled)
+        banks = tuple(bank_places(compiled))
+        self._operations = np.concatenate([of_code.operations for of_code in banks])
+        """Of each row of an operation: whether the words at which its operands stand count."""
+        self._registers = _of_registers(compiled, banks)
+        self.counters = _counter_groups(compiled, banks)
         self._moduli = np.ones(parts.variable.rows, dtype=np.int64)
         for group in self.counters:
             self._moduli[group.places] = group.modulus
@@ -152,7 +159,7 @@ class MachineState:
         digest.update(words.tobytes())
         for cycles in (store[self.times], word_cycles):
             digest.update(np.maximum(cycles - cycle, -1).tobytes())
-        digest.update((places % at.BANKS).tobytes())
+        digest.update((places % at.BANKS * self._decide_banks(store)).tobytes())
         digest.update((counters % self._moduli).tobytes())
         return Snapshot(
             cycle=cycle,
@@ -169,6 +176,13 @@ class MachineState:
             popped=store[self.shared + at.F_POPPED],
             end=int(store[at.S_END]),
         )
+
+    def _decide_banks(self, store: at.Table) -> Flags:
+        """Return for each of `places` whether what the machine does next may depend on its bank."""
+        first = self.parts.operation.start
+        rows = np.maximum(0, store[self.threads + at.T_OP] - first) // at.O_WIDTH
+        of_threads = np.repeat(self._operations[rows], len(THREAD_PLACES))
+        return np.concatenate([of_threads, self._registers])
 
     def count_pops(self, store: at.Table, words: Ids) -> None:
         """Add to the count of words that left each FIFO; words: (FIFOs,)."""
@@ -189,6 +203,14 @@ def _streams(compiled: CompiledProgram) -> tuple[Ids, Ids]:
         given[0, fifos], given[1, fifos] = port.start, port.interval
     starts, intervals = given[:, network.kind == EDGE_IN]
     return starts, intervals
+
+
+def _of_registers(compiled: CompiledProgram, banks: Sequence[BankPlaces]) -> Flags:
+    """Return for each data-structure register of all elements whether its bank counts."""
+    amount = np.array([len(layout.registers) for layout in compiled.layouts], dtype=np.int64)
+    counts = np.array([of_code.registers for of_code in banks])
+    codes = compiled.program.placement.ravel()
+    return np.repeat(counts[codes], amount[codes])
 
 
 def _all(table: StoreTable, store: at.Table) -> Ids:
@@ -225,16 +247,16 @@ class CounterGroup(NamedTuple):
     rises: bool
 
 
-def _counter_groups(compiled: CompiledProgram) -> list[CounterGroup]:
-    """Return each counter of each code."""
-    tables, layouts = compiled.tables.tables, compiled.layouts
+def _counter_groups(compiled: CompiledProgram, banks: Sequence[BankPlaces]) -> list[CounterGroup]:
+    """Return each counter of each code; banks: what of each code decides on memory banks."""
+    table, layouts = compiled.tables.tables.instruction, compiled.layouts
     codes = compiled.program.placement.ravel()
     amount = np.array([len(layout.variables) for layout in layouts], dtype=np.int64)[codes]
     first = np.cumsum(amount) - amount
     groups = []
     for number, layout in enumerate(layouts):
-        operand = _rows_of(tables.operand, layouts, number, "operand")
-        instruction = _rows_of(tables.instruction, layouts, number, "instruction")
+        end = layouts[number + 1].first["instruction"] if number + 1 < len(layouts) else None
+        instruction = table[layout.first["instruction"] : end]
         for counter in range(len(layout.variables)):
             of_counter = instruction[instruction[:, 1] == counter]
             compared = np.isin(of_counter[:, 0], (at.I_END_LOOP, at.I_UNLESS_BELOW))
@@ -242,25 +264,9 @@ def _counter_groups(compiled: CompiledProgram) -> list[CounterGroup]:
             groups.append(
                 CounterGroup(
                     first[codes == number] + counter,
-                    _modulus(operand, counter),
+                    banks[number].modulus(counter),
                     np.unique(of_counter[compared, 2]),
                     bool((added >= 0).all()),
                 )
             )
     return groups
-
-
-def _rows_of(table: Ids, layouts: Sequence[CodeLayout], number: int, name: str) -> Ids:
-    end = layouts[number + 1].first[name] if number + 1 < len(layouts) else table.shape[0]
-    return table[layouts[number].first[name] : end]
-
-
-def _modulus(operand: Ids, counter: int) -> int:
-    """Return the least m for which the banks of some operands depend only on a counter modulo m.
-
-    operand: rows of the operands; counter: its number.
-    """
-    terms = np.arange(at.MAX_TERMS) < operand[:, at.D_TERMS, None]
-    terms &= operand[:, at.D_VARIABLE : at.D_VARIABLE + at.MAX_TERMS] == counter
-    factors = operand[:, at.D_FACTOR : at.D_FACTOR + at.MAX_TERMS][terms]
-    return lcm(*(at.BANKS // gcd(int(factor), at.BANKS) for factor in factors))
