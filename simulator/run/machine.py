@@ -22,7 +22,8 @@ from tilewright.simulator.isa.machine_errors import DeadlockError, InputDataErro
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.program import Program
 from tilewright.simulator.run.occupancy import IntervalRecorder
-from tilewright.simulator.run.repeats import RepeatingRun, may_repeat
+from tilewright.simulator.run.repetition.repeatable import may_repeat
+from tilewright.simulator.run.repetition.repeats import RepeatingRun
 from tilewright.simulator.run.results import collect_result, end_cycle
 from tilewright.simulator.run.run_data import (
     MAX_CYCLES,

@@ -19,7 +19,7 @@ route b [0:1, 1:2] rx W tx R
 route c [0:1, 1:2] rx R tx E
 route c [0:1, 2:3] rx W tx R
 route d [0:1, 2:3] rx R tx E
-edge_input xs side W [0:1] color a f32 count {words} interval {interval}
+edge_input xs side W [0:1] color a f32 count {words}
 edge_output ys side E [0:1] color d f32 count {words}
 """
 CODE = """code {name}
@@ -40,7 +40,7 @@ CODE = """code {name}
 def loop_program(seed: int) -> Program:
     """Return a program whose elements have nests of other loops around as many tiles."""
     rng = random.Random(seed)
-    counts = [rng.choice([2, 3, 4, 7, 12]) for _ in range(rng.choice([1, 2, 2, 3]))]
+    counts = [rng.choice([2, 3, 7, 12, 20]) for _ in range(rng.choice([1, 2, 2, 3]))]
     tile, tiles = rng.choice([1, 4, 9, 40]), 1
     for count in counts:
         tiles *= count
@@ -52,8 +52,7 @@ def loop_program(seed: int) -> Program:
             name=name, tile=tile, taken="abc"[column], sent="bcd"[column],
             body=body, column=column, after=column + 1,
         )  # fmt: skip
-    interval = rng.choice([1, 1, 1, 0])
-    return parse_program(FRAME.format(codes=codes, words=tiles * tile, interval=interval), "loops")
+    return parse_program(FRAME.format(codes=codes, words=tiles * tile), "loops")
 
 
 def _other_nest(rng: random.Random, counts: Sequence[int]) -> list[int]:
@@ -72,7 +71,7 @@ def _nest(rng: random.Random, counts: Sequence[int], level: int) -> list[str]:
     indent = "    " + "  " * level
     if level == len(counts):
         return [indent + line for line in _tile(rng, level)]
-    extra = [indent + line for line in _work(rng, level) if rng.random() < 0.5]
+    extra = [indent + line for line in _work(rng, level)] if rng.random() < 0.5 else []
     return [*extra, f"{indent}loop i{level} {counts[level]}", *_nest(rng, counts, level + 1)]
 
 
@@ -94,6 +93,19 @@ def _work(rng: random.Random, levels: int) -> list[str]:
         return ["@fmovs first, second"]
     counter = f"i{rng.randrange(levels)}"
     moved = f"[{rng.choice([1, 2, 4, 8])}*{counter}]"
-    lines = [f"@fadds first, first, second{moved}", "@fmacs short, short, short, v(3)",
-             f"add k {rng.choice([1, 3])}", "set n 2"]  # fmt: skip
-    return rng.sample(lines, k=rng.choice([1, 2, 3]))
+    blocks = [
+        [f"@fadds first, first, second{moved}"],
+        [f"@fmacs short, short, short, v({counter})"],
+        [f"add k {rng.choice([1, 3])}"],
+        ["set n 2"],
+        [f"x = add.f32 v({counter}), #1.0", "v(9) = mul.f32 x, #2.0"],
+        [f"map y from short{moved}", "  @fmacs first, first, second, =y"],
+        [
+            "load %dsr_dest 1 first",
+            "load %dsr_src0 1 first",
+            f"load %dsr_src1 1 second{moved} save_address",
+            f"loop turn {rng.choice([2, 3])}",
+            "  @fadds %dsr_dest 1, %dsr_src0 1, %dsr_src1 1",
+        ],
+    ]
+    return [line for block in rng.sample(blocks, k=rng.choice([1, 2, 3])) for line in block]

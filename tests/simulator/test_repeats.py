@@ -7,16 +7,18 @@ import pytest
 from explore import at_night
 from grid_mappings import random_space_time
 from loop_programs import loop_program
+from stream_program import STREAM
 
 from tilewright.arch.errors import TilewrightError
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.lowering.plan import plan_of, program_of
 from tilewright.simulator.profiles.profile import load_profile
 from tilewright.simulator.program.program import Program
-from tilewright.simulator.run import machine, repeats
 from tilewright.simulator.run.machine import Machine
-from tilewright.simulator.run.machine_state import Snapshot
-from tilewright.simulator.run.repeats import RepeatingRun
+from tilewright.simulator.run.repetition import repeats
+from tilewright.simulator.run.repetition.machine_state import Snapshot
+from tilewright.simulator.run.repetition.repeatable import may_repeat
+from tilewright.simulator.run.repetition.repeats import RepeatingRun
 from tilewright.simulator.run.run_data import run_data, step_to_end
 from tilewright.simulator.text.parsing import parse_program
 
@@ -83,33 +85,10 @@ def test_mappings_take_as_many_cycles_as_with_numbers() -> None:
         except TilewrightError:
             continue
         of = Machine(program_of(plan), profile)
-        if repeats.may_repeat(of.compiled):
+        if may_repeat(of.compiled):
             compared += 1
             ComparedRun(of)
     assert compared > 10
-
-
-STREAM = """program stream 1 x 1
-color a
-color b
-code main
-  buffer v f32 [8]
-  mem1d all v extent 8
-  input_queue 2 a
-  output_queue 3 b
-  fabin in queue 2 extent 8
-  fabout out queue 3 extent 8
-  task main entry
-    loop i 20
-      loop j 50
-        @fadds out, all, in
-      @fmuls all, all, #2.0
-place main [0:1, 0:1]
-route a [0:1, 0:1] rx W tx R
-route b [0:1, 0:1] rx R tx E
-edge_input xs side W [0:1] color a f32 count 8000
-edge_output ys side E [0:1] color b f32 count 8000
-"""
 
 
 def stream() -> Program:
@@ -120,14 +99,3 @@ def test_nested_loops_leave_out_most_cycles() -> None:
     of = Machine(stream(), load_profile("wse3-sdk-sim"))
     run = ComparedRun(of)
     assert run.left_out > 0.8 * of.cycles()
-
-
-def test_what_chooses_by_words_does_not_repeat(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Slow streams, counters that are computed: the whole run is made."""
-    monkeypatch.setattr(machine, "RepeatingRun", None)
-    slow = STREAM.replace("count 8000\nedge_out", "count 8000 interval 2\nedge_out")
-    computed = STREAM.replace("    loop i 20", "    k = add.i32 #1, #2\n    loop i 20")
-    for text in (slow, computed):
-        of = Machine(parse_program(text, "stream.txt"), load_profile("wse3-sdk-sim"))
-        assert not repeats.may_repeat(of.compiled)
-        assert of.cycles() == of.run(edges={"xs": np.ones((1, 8000))}).cycles

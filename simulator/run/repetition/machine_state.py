@@ -17,10 +17,12 @@ from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.compiled_program import CompiledProgram
 from tilewright.simulator.compile.fabric.network import EDGE_IN, EDGE_OUT
 from tilewright.simulator.compile.store_layout import StoreTable
-from tilewright.simulator.run.bank_places import BankPlaces, bank_places
+from tilewright.simulator.run.repetition.bank_places import BankPlaces, bank_places
+from tilewright.simulator.run.repetition.repeatable import computed_counters
 
 Ids = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
+_NONE: Ids = np.zeros(0, dtype=np.int64)
 
 FIFO_STATE = (at.F_COUNT, at.F_WAITER)
 THREAD_PLACES = (
@@ -48,11 +50,12 @@ class Snapshot:
     """A state of the machine at the beginning of a cycle: a key, and what the key does not hold.
 
     Two states with one `key` do the same next, until a counter or a stream ends. `counters`: their
-    values; `sets`: how often each was set; `runs`: statistics of operations; `places`: addresses in
-    memory; `left`: values that each thread has before it; `stocks`: words in each edge port;
-    `filters`: counts of filters; `pops`: words that left each FIFO; `passed`: words that left the
-    buffers of each router that chooses; `popped`: cycles in which FIFOs that share links were
-    served last; `end`: cycle at which everything so far has ended.
+    values, 0 for those that hold data; `sets`: how often each was set; `runs`: statistics of
+    operations; `places`: addresses in memory; `left`: values that each thread has before it;
+    `stocks`: words in each edge port; `filters`: counts of filters; `pops`: words that left each
+    FIFO; `passed`: words that left the buffers of each router that chooses; `popped`: cycles in
+    which FIFOs that share links were served last; `end`: cycle at which everything so far has
+    ended.
     """
 
     cycle: int
@@ -119,6 +122,7 @@ class MachineState:
         """Of each row of an operation: whether the words at which its operands stand count."""
         self._registers = _of_registers(compiled, banks)
         self.counters = _counter_groups(compiled, banks)
+        self._data = np.concatenate([_NONE, *(g.places for g in self.counters if g.holds_data)])
         self._moduli = np.ones(parts.variable.rows, dtype=np.int64)
         for group in self.counters:
             self._moduli[group.places] = group.modulus
@@ -152,6 +156,7 @@ class MachineState:
         """Return the state at the beginning of the cycle that a run has reached."""
         cycle, parts = int(store[at.S_CYCLE]), self.parts
         counters = _all(parts.variable, store)
+        counters[self._data] = 0
         places = store[self.places]
         digest = blake2b(digest_size=16)
         _, word_cycles, words = self.words(store)
@@ -238,25 +243,27 @@ class CounterGroup(NamedTuple):
 
     `places`: where it is in the store's table of counters, by element. `modulus`: the memory banks
     that operands use depend on the counter modulo this. `limits`: numbers that it is compared with,
-    ascending. `rises`: whether it only becomes smaller when it is set.
+    ascending. `rises`: whether it only becomes smaller when it is set. `holds_data`: whether it
+    holds values of data, which decide nothing.
     """
 
     places: Ids
     modulus: int
     limits: Ids
     rises: bool
+    holds_data: bool
 
 
 def _counter_groups(compiled: CompiledProgram, banks: Sequence[BankPlaces]) -> list[CounterGroup]:
     """Return each counter of each code; banks: what of each code decides on memory banks."""
-    table, layouts = compiled.tables.tables.instruction, compiled.layouts
+    layouts, blocks = compiled.layouts, compiled.tables.blocks
     codes = compiled.program.placement.ravel()
     amount = np.array([len(layout.variables) for layout in layouts], dtype=np.int64)[codes]
     first = np.cumsum(amount) - amount
     groups = []
     for number, layout in enumerate(layouts):
-        end = layouts[number + 1].first["instruction"] if number + 1 < len(layouts) else None
-        instruction = table[layout.first["instruction"] : end]
+        instruction = blocks[number].tables.instruction
+        computed = set(computed_counters(blocks[number].tables).tolist())
         for counter in range(len(layout.variables)):
             of_counter = instruction[instruction[:, 1] == counter]
             compared = np.isin(of_counter[:, 0], (at.I_END_LOOP, at.I_UNLESS_BELOW))
@@ -267,6 +274,7 @@ def _counter_groups(compiled: CompiledProgram, banks: Sequence[BankPlaces]) -> l
                     banks[number].modulus(counter),
                     np.unique(of_counter[compared, 2]),
                     bool((added >= 0).all()),
+                    counter in computed,
                 )
             )
     return groups

@@ -19,8 +19,8 @@ import numpy.typing as npt
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.compiled_program import CompiledProgram
 from tilewright.simulator.compile.store_header import NEVER
-from tilewright.simulator.run.machine_state import MachineState, Snapshot
-from tilewright.simulator.run.repetition_limits import repetitions
+from tilewright.simulator.run.repetition.machine_state import MachineState, Snapshot
+from tilewright.simulator.run.repetition.repetition_limits import repetitions
 from tilewright.simulator.run.run_data import step_to_end
 
 Ids = npt.NDArray[np.int64]
@@ -53,27 +53,6 @@ class _Repetition:
     before: Snapshot
     cycles: int
     times: int
-
-
-def may_repeat(compiled: CompiledProgram) -> bool:
-    """Return whether repetitions of a program may be skipped: its state decides what it does next.
-
-    That is not so if words choose its tasks, if it has FIFOs in memory or binds queues again, if
-    instructions other than loops, sets and additions change counters, or if a border stream has
-    control wavelets or less than a word per cycle.
-    """
-    parts, store = compiled.parts, compiled.store
-    instruction = parts.instruction.view(store)[:, 0]
-    plain = instruction < at.I_ARGUMENT
-    plain |= (instruction == at.I_LOAD_REGISTER) | (instruction >= at.I_MAP_START)
-    operation, element = parts.operation.view(store), parts.element.view(store)
-    return bool(
-        plain.all()
-        and not parts.pool.rows + parts.bound.rows
-        and not element[:, at.E_LISTEN].any()
-        and (operation[:, at.O_RESULT] < 0).all()
-        and all(p.interval <= 1 and not p.control for p in compiled.program.edge_inputs)
-    )
 
 
 class RepeatingRun:

@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.compiled_program import CompiledProgram
+from tilewright.simulator.compile.table_blocks import CodeTables
 
-Ids = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
 
@@ -43,18 +43,13 @@ class BankPlaces(NamedTuple):
 
 def bank_places(compiled: CompiledProgram) -> Iterator[BankPlaces]:
     """Yield what of each code of a program decides on memory banks."""
-    tables, layouts = compiled.tables.tables, compiled.layouts
-    ends = [*(layout.first for layout in layouts[1:]), {}]
-    for layout, end in zip(layouts, ends, strict=True):
-        operation, operand, load = (
-            getattr(tables, name)[layout.first[name] : end.get(name)]
-            for name in ("operation", "operand", "load")
-        )
-        yield _of_code(operation, operand, load[:, at.L_ROW])
+    for block in compiled.tables.blocks:
+        yield _of_code(block.tables)
 
 
-def _of_code(operation: at.Table, operand: at.Table, loaded: Ids) -> BankPlaces:
-    """Return what of one code decides on banks; loaded: operand rows that registers may hold."""
+def _of_code(tables: CodeTables) -> BankPlaces:
+    """Return what of one code decides on banks; tables: its rows."""
+    operation, operand, loaded = tables.operation, tables.operand, tables.load[:, at.L_ROW]
     operands = operation[:, at.O_OPERANDS : at.O_OPERANDS + 3]
     kind = np.where(operands >= 0, operand[operands, at.D_KIND], -1)
     may_meet = operation[:, at.O_BANKS] != 0

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.store_header import NEVER
-from tilewright.simulator.run.machine_state import MachineState, Snapshot
+from tilewright.simulator.run.repetition.machine_state import MachineState, Snapshot
 
 Ids = npt.NDArray[np.int64]
 

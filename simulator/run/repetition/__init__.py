@@ -1,0 +1,1 @@
+"""Repetitions in a run without values: what they are, and how they are skipped."""

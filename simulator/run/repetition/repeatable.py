@@ -1,0 +1,72 @@
+"""Which programs do the same again when their state is the same again (theory/engines.md §12)."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.simulator.compile import columns as at
+from tilewright.simulator.compile.compiled_program import CompiledProgram
+from tilewright.simulator.compile.table_blocks import CodeTables
+
+Ids = npt.NDArray[np.int64]
+COUNTED = (at.I_END_LOOP, at.I_UNLESS_BELOW, at.I_ADD)
+"""Instructions on counters that decide what is done."""
+
+
+def may_repeat(compiled: CompiledProgram) -> bool:
+    """Return whether repetitions of a program may be skipped: its state decides what it does next.
+
+    That is not so if words choose its tasks, if it has FIFOs in memory or binds queues again, if
+    values of data come into counters that decide what is done, or if a border stream has control
+    wavelets or less than a word per cycle.
+    """
+    parts, store = compiled.parts, compiled.store
+    instruction = parts.instruction.view(store)[:, 0]
+    plain = instruction < at.I_ARGUMENT
+    plain |= np.isin(instruction, (at.I_COMPUTE, at.I_LOAD_REGISTER))
+    plain |= instruction >= at.I_MAP_START
+    operation, element = parts.operation.view(store), parts.element.view(store)
+    return bool(
+        plain.all()
+        and not parts.pool.rows + parts.bound.rows
+        and not element[:, at.E_LISTEN].any()
+        and (operation[:, at.O_RESULT] < 0).all()
+        and all(p.interval <= 1 and not p.control for p in compiled.program.edge_inputs)
+        and not any(_data_decide(block.tables) for block in compiled.tables.blocks)
+    )
+
+
+def _data_decide(tables: CodeTables) -> bool:
+    """Return whether a code has a counter that holds a value of data and decides what is done."""
+    counters = np.concatenate([_counted(tables), _placing(tables)])
+    return bool(np.isin(computed_counters(tables), counters).any())
+
+
+def computed_counters(tables: CodeTables) -> Ids:
+    """Return the counters that scalar instructions and maps write, which hold values of data."""
+    scalar, instruction = tables.scalar, tables.instruction
+    written = scalar[scalar[:, at.U_DEST] == at.COUNTER_VALUE, at.U_DEST_VALUE]
+    maps = instruction[instruction[:, 0] == at.I_MAP_START, 1]
+    read = tables.operation[maps, at.O_OPERANDS + 1 : at.O_OPERANDS + 3] >= 0
+    return np.concatenate([written, tables.operation[maps, at.O_MAP + 1 : at.O_MAP + 3][read]])
+
+
+def _counted(tables: CodeTables) -> Ids:
+    """Return the counters of loops and tests."""
+    instruction = tables.instruction
+    counters: Ids = instruction[np.isin(instruction[:, 0], COUNTED), 1]
+    return counters
+
+
+def _placing(tables: CodeTables) -> Ids:
+    """Return the counters that say where operands begin, how long they are or how far they step."""
+    operation, operand = tables.operation, tables.operand
+    changes = operand[:, [at.D_LENGTH_ROW, at.D_STRIDE_ROW]]
+    named = np.concatenate([changes.ravel(), operation[:, at.O_INDEX]])
+    places = operand[:, at.D_KIND] == at.MEMORY
+    places[named[named >= 0]] = True
+    rows = operand[places]
+    used = np.arange(at.MAX_TERMS) < rows[:, at.D_TERMS, None]
+    counters: Ids = rows[:, at.D_VARIABLE : at.D_VARIABLE + at.MAX_TERMS][used]
+    return counters
