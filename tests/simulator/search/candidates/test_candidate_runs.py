@@ -11,7 +11,7 @@ from tilewright.mapper.grid.grid_mapspace import GridMapspace
 from tilewright.mapper.searches.budget import UNLIMITED, budget_from
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings
 from tilewright.simulator.isa.machine_errors import RunStoppedError
-from tilewright.simulator.run import repeats
+from tilewright.simulator.run.repetition import repeats
 from tilewright.simulator.search.candidates import candidate_runs
 from tilewright.simulator.search.candidates.candidate_runs import (
     CandidateRuns,
