@@ -29,7 +29,7 @@ from tilewright.simulator.execution.einsum_execution import (
 from tilewright.simulator.execution.exchange import intermediates
 from tilewright.simulator.execution.execution import execute
 from tilewright.simulator.execution.mapped_workload import grid_path
-from tilewright.simulator.run import repeats
+from tilewright.simulator.run.repetition import repeats
 from tilewright.simulator.search import grid_mapping
 from tilewright.simulator.search.candidates import candidate_runs
 from tilewright.simulator.search.candidates.candidate_runs import CandidateRuns
