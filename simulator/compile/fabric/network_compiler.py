@@ -7,13 +7,14 @@ of L cycles holds d + L - 1 entries: the registers on the way are full too when 
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tilewright.simulator.compile import columns as at
-from tilewright.simulator.compile.code.queue_slots import first_color, slots_by_color
+from tilewright.simulator.compile.code.queue_slots import SlotsByColor, first_color, slots_by_color
 from tilewright.simulator.compile.code.simd_modes import paired_queues
 from tilewright.simulator.compile.fabric.connections import (
     Feed,
@@ -33,13 +34,13 @@ from tilewright.simulator.compile.fabric.network import (
     Rows,
     border_elements,
 )
-from tilewright.simulator.compile.fabric.routers import ColorRouters, RouterMap, Takers
+from tilewright.simulator.compile.fabric.routers import ColorStack, RouterMap, StackRouters, Takers
 from tilewright.simulator.compile.fabric.steering import most_buffers
 from tilewright.simulator.compile.table_blocks import CodeLayout
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.program import Program
-from tilewright.simulator.program.routes import OPPOSITE, PORTS, RAMP, STEP, Color, EdgeInput
+from tilewright.simulator.program.routes import OPPOSITE, PORTS, RAMP, STEP, EdgeInput
 
 LINKS = 6
 """Links per element: N, E, S, W, ramp to the element, ramp from it."""
@@ -61,6 +62,15 @@ def compile_network(
     network = compiler.compile()
     del compiler.routers  # the two hold each other, and arrays as large as the grid
     return network
+
+
+class _QueueColor(NamedTuple):
+    """A queue of a code for one color: numbers of code and slot, and the sites of its FIFOs."""
+
+    color: str
+    number: int
+    slot: int
+    sites: Ids
 
 
 class _NetworkCompiler:
@@ -106,8 +116,8 @@ class _NetworkCompiler:
             for port in self.program.edge_outputs
         ]
         inputs = [self._edge_input(port) for port in self.program.edge_inputs]
-        for color in self.program.colors:
-            self._color(color, outputs, inputs)
+        for stack in self.routers.stacks():
+            self._stack(stack, outputs, inputs)
         self._check_queues_routed()
         fifo = self.table[: self.count]
         words = int(fifo[:, at.F_CAP].sum())
@@ -162,27 +172,69 @@ class _NetworkCompiler:
         self.rows[-1][:, at.F_COLOR] = color
         return numbers
 
-    def _color(self, color: Color, outputs: list[Ids], inputs: list[Ids]) -> None:
-        """Add the router buffers and queues of one color and note how they feed each other."""
-        routers = self.routers.of(color)
-        self._output_queues(color)
-        self._ramps_in(color.name, routers)
-        fifos, elements = (np.concatenate(parts) for parts in zip(*routers.buffers, strict=True))
+    def _stack(self, stack: ColorStack, outputs: list[Ids], inputs: list[Ids]) -> None:
+        """Add the router buffers and queues of a stack of colors and note how they feed others."""
+        routers = self.routers.of(stack)
+        self._output_queues(stack)
+        self._ramps_in(stack, routers)
+        fifos, sites = (np.concatenate(parts) for parts in zip(*routers.buffers, strict=True))
         for port in range(4):
-            leaves = routers.tx[elements] >> port & 1 == 1
+            leaves = routers.tx[sites] >> port & 1 == 1
             if leaves.any():
-                self._links(color, port, (fifos[leaves], elements[leaves]), outputs)
-        for source, fifos in zip(self.program.edge_inputs, inputs, strict=True):
-            if source.color == color.name:
-                self._enter(source, fifos, self.routers.takers(color, PORTS.index(source.side)))
+                self._links(stack, port, (fifos[leaves], sites[leaves]), outputs)
+        for number, color in enumerate(stack.colors):
+            for source, entering in zip(self.program.edge_inputs, inputs, strict=True):
+                if source.color == color.name:
+                    self._enter(stack, number, source, entering)
 
-    def _router(self, places: Ids, color: int) -> Ids:
+    def _router(self, places: Ids, colors: Ids | int) -> Ids:
         hop = self.profile.hop_cycles
         numbers = self._add(ROUTER, places, self.profile.router_buffer_words + hop - 1, hop)
-        self.rows[-1][:, at.F_COLOR] = color
+        self.rows[-1][:, at.F_COLOR] = colors
         return numbers
 
-    def _output_queues(self, color: Color) -> None:
+    def _queues(self, stack: ColorStack, slots: SlotsByColor) -> list[_QueueColor]:
+        """Return the queues that send, or take, the colors of a stack, color by color."""
+        return [
+            _QueueColor(color.name, number, slot, plane * stack.elements + places)
+            for plane, color in enumerate(stack.colors)
+            for number, slot in slots.get(color.name, ())
+            for places in (self.places_of[self.layouts[number].code.name],)
+        ]
+
+    def _add_queues(
+        self, kind: int, stack: ColorStack, queues: Sequence[_QueueColor], latency: int
+    ) -> tuple[Ids, Ids]:
+        """Add the FIFOs of queues; return their numbers and sites.
+
+        kind: OUTPUT or INPUT; latency: cycles to the router, or from it.
+        """
+        profile, ids = self.profile, [queue.slot % at.OUTPUT_SLOT for queue in queues]
+        words = profile.output_queue_words if kind == OUTPUT else profile.input_queue_words
+        paired = [q.slot in paired_queues(self.layouts[q.number].code) for q in queues]
+        values = np.array([[words[i] + latency - 1 for i in ids], paired, ids])
+        depth, wakes, color = np.repeat(values, [q.sites.size for q in queues], axis=1)
+        sites = np.concatenate([queue.sites for queue in queues])
+        elements = stack.elements_of(sites)
+        numbers = self._add(kind, elements, depth, latency)
+        rows = self.rows[-1]
+        rows[:, at.F_WAKE] = 1 + wakes
+        if kind == OUTPUT:
+            rows[:, at.F_COLOR] = color
+        else:
+            rows[:, at.F_USER] = at.USER_IS_ELEMENT - elements
+        first = 0
+        for queue in queues:
+            end = first + queue.sites.size
+            self._bind(queue, elements[first:end], numbers[first:end])
+            first = end
+        return numbers, sites
+
+    def _output_queues(self, stack: ColorStack) -> None:
+        """Add the FIFOs of output queues, which feed the routers of their elements.
+
+        Raises ProgramError if a router has no route from a queue.
+        """
         latency = self.profile.dispatch_to_link_cycles - self.profile.hop_cycles
         if latency < 1:
             raise ProgramError(
@@ -190,152 +242,151 @@ class _NetworkCompiler:
                 value=(self.profile.dispatch_to_link_cycles, self.profile.hop_cycles),
                 instead="more cycles from dispatch to link: the hop is one part of them",
             )
-        queues = self.senders.get(color.name, ())
-        takers = self.routers.takers(color, RAMP) if queues else None
-        for number, slot in queues:
-            if slot in self.layouts[number].queues:
-                assert takers is not None
-                self._output_queue(color, (number, slot), takers, latency)
-
-    def _output_queue(
-        self, color: Color, place: tuple[int, int], takers: Takers, latency: int
-    ) -> None:
-        """Add the FIFOs of an output queue, which feed the routers of its elements.
-
-        place: numbers of the code and of the slot; latency: cycles from the queue to the router.
-        Raises ProgramError if a router has no route from the queue.
-        """
-        number, slot = place
-        layout, queue = self.layouts[number], slot - at.OUTPUT_SLOT
-        places = self.places_of[layout.code.name]
-        unrouted = places[takers.first[places] < 0]
-        if unrouted.size:
-            raise ProgramError(
-                f"code {layout.code.name}, output queue {queue}: sends color {color.name}, "
-                f"but the router of {self._at(unrouted[0])} has no route for it from R"
-                f"{self._swapped(color, unrouted[0], RAMP)}"
-            )
-        depth = self.profile.output_queue_words[queue] + latency - 1
-        numbers = self._add(OUTPUT, places, depth, latency)
-        self.rows[-1][:, at.F_WAKE] += slot in paired_queues(layout.code)
-        self.rows[-1][:, at.F_COLOR] = queue
-        self._bind(number, slot, color.name, places, numbers)
-        self._feed(numbers, takers, places, places * LINKS + 5)
-
-    def _ramps_in(self, name: str, routers: ColorRouters) -> None:
-        latency = self.profile.arrival_to_execute_cycles
-        delivered = (routers.tx >> RAMP & 1).astype(bool)
-        ramps = np.full(self.elements, -1, dtype=np.int64)
-        for number, queue in self.receivers.get(name, ()):
-            layout = self.layouts[number]
-            places = self.places_of[layout.code.name]
-            reached = places[delivered[places]]
-            if queue in layout.queues and reached.size != places.size:
-                missing = places[~delivered[places]]
+        queues = self._queues(stack, self.senders)
+        queues = [q for q in queues if q.slot in self.layouts[q.number].queues]
+        if not queues:
+            return
+        takers = self.routers.takers(stack, RAMP)
+        for queue in queues:
+            unrouted = queue.sites[takers.first[queue.sites] < 0]
+            if unrouted.size:
                 raise ProgramError(
-                    f"code {layout.code.name}, input queue {queue}: receives color {name}, but the "
-                    f"router of {self._at(missing[0])} has no route for it to R"
+                    f"code {self.layouts[queue.number].code.name}, output queue "
+                    f"{queue.slot - at.OUTPUT_SLOT}: sends color {queue.color}, but the router of "
+                    f"{self._at(stack, unrouted[0])} has no route for it from R"
+                    f"{self._swapped(stack, unrouted[0], RAMP)}"
                 )
-            depth = self.profile.input_queue_words[queue] + latency - 1
-            numbers = self._add(INPUT, reached, depth, latency)
-            self.rows[-1][:, at.F_USER] = at.USER_IS_ELEMENT - reached
-            self.rows[-1][:, at.F_WAKE] += queue in paired_queues(layout.code)
-            self._bind(number, queue, name, reached, numbers)
+        numbers, sites = self._add_queues(OUTPUT, stack, queues, latency)
+        self._feed(numbers, takers, sites, stack.elements_of(sites) * LINKS + 5)
+
+    def _ramps_in(self, stack: ColorStack, routers: StackRouters) -> None:
+        """Add the FIFOs of input queues, to which the routers of their elements send."""
+        delivered = (routers.tx >> RAMP & 1).astype(bool)
+        queues = []
+        for queue in self._queues(stack, self.receivers):
+            layout, is_reached = self.layouts[queue.number], delivered[queue.sites]
+            if queue.slot in layout.queues and not is_reached.all():
+                missing = queue.sites[~is_reached]
+                raise ProgramError(
+                    f"code {layout.code.name}, input queue {queue.slot}: receives color "
+                    f"{queue.color}, but the router of {self._at(stack, missing[0])} has no route "
+                    "for it to R"
+                )
+            queues.append(queue._replace(sites=queue.sites[is_reached]))
+        ramps = np.full(delivered.size, -1, dtype=np.int64)
+        if queues:
+            latency = self.profile.arrival_to_execute_cycles
+            numbers, reached = self._add_queues(INPUT, stack, queues, latency)
             ramps[reached] = numbers
-        self._check_received(name, np.flatnonzero(delivered & (ramps < 0)))
-        for fifos, elements in routers.buffers:
-            delivers = ramps[elements] >= 0
-            senders, places = fifos[delivers], elements[delivers]
-            connect(self.table, (senders, ramps[places], places * LINKS + RAMP))
+        self._check_received(stack, np.flatnonzero(delivered & (ramps < 0)))
+        for fifos, sites in routers.buffers:
+            delivers = ramps[sites] >= 0
+            senders, taking = fifos[delivers], sites[delivers]
+            links = stack.elements_of(taking) * LINKS + RAMP
+            connect(self.table, (senders, ramps[taking], links))
             self.leaving[RAMP].append(senders)
 
-    def _check_received(self, name: str, unread: Ids) -> None:
-        """Raise ProgramError for elements to which a color goes that no queue of theirs takes."""
+    def _check_received(self, stack: ColorStack, unread: Ids) -> None:
+        """Raise ProgramError for sites to which a color goes that no queue of theirs takes."""
         if not unread.size:
             return
-        code = self.program.codes[int(self.program.placement.ravel()[unread[0]])]
+        code = self.program.codes[
+            int(self.program.placement.ravel()[int(unread[0]) % stack.elements])
+        ]
         raise ProgramError(
-            f"{self._route(name, unread[0])} it goes to R at {self._at(unread[0])}, "
+            f"{self._route(stack, unread[0])} it goes to R at {self._at(stack, unread[0])}, "
             f"but code {code.name} has no input queue for it"
         )
 
-    def _bind(self, number: int, slot: int, color: str, places: Ids, fifos: Ids) -> None:
+    def _bind(self, queue: _QueueColor, places: Ids, fifos: Ids) -> None:
         """Note the FIFOs of a queue's color; the queue is bound to its first color at the start.
 
-        number: of the code; places: the elements of the FIFOs.
+        places: the elements of the FIFOs.
         """
-        layout = self.layouts[number]
-        if (slot, color) in layout.bindings:
-            column = layout.bindings.index((slot, color))
+        layout, slot = self.layouts[queue.number], queue.slot
+        if (slot, queue.color) in layout.bindings:
+            column = layout.bindings.index((slot, queue.color))
             rows = np.searchsorted(self.places_of[layout.code.name], places)
-            self.bound[number][rows, column] = fifos
-        if color == first_color(layout.code, slot):
+            self.bound[queue.number][rows, column] = fifos
+        if queue.color == first_color(layout.code, slot):
             self.queue[places, slot] = fifos
         elif slot < at.OUTPUT_SLOT:
             self.closed.append(fifos)
 
     def _links(
-        self, color: Color, port: int, senders_by: tuple[Ids, Ids], outputs: list[Ids]
+        self, stack: ColorStack, port: int, senders_by: tuple[Ids, Ids], outputs: list[Ids]
     ) -> None:
         """Connect the routers that send by a port to their neighbours or to edge outputs.
 
-        senders_by: their buffers, and the elements of these. Raises ProgramError if nobody takes
-        what is sent.
+        senders_by: their buffers, and the sites of these. Raises ProgramError if nobody takes what
+        is sent.
         """
-        name, (sources, places) = color.name, senders_by
-        row = places // self.shape[1] + STEP[port][0]
-        column = places % self.shape[1] + STEP[port][1]
+        (sources, sites), (down, right) = senders_by, STEP[port]
+        places = stack.elements_of(sites)
+        row, column = places // self.shape[1] + down, places % self.shape[1] + right
         in_grid = (row >= 0) & (row < self.shape[0]) & (column >= 0) & (column < self.shape[1])
-        senders, neighbours = places[in_grid], (row * self.shape[1] + column)[in_grid]
-        takers = self.routers.takers(color, OPPOSITE[port])
+        senders = sites[in_grid]
+        neighbours = senders + (down * self.shape[1] + right)
+        takers = self.routers.takers(stack, OPPOSITE[port])
         refused = takers.first[neighbours] < 0
         if refused.any():
             sender, neighbour = senders[refused][0], neighbours[refused][0]
             raise ProgramError(
-                f"{self._route(name, sender)} it leaves {self._at(sender)} by "
-                f"{PORTS[port]}, but {self._at(neighbour)} does not take it from "
-                f"{PORTS[OPPOSITE[port]]}{self._swapped(color, neighbour, OPPOSITE[port])}"
+                f"{self._route(stack, sender)} it leaves {self._at(stack, sender)} by "
+                f"{PORTS[port]}, but {self._at(stack, neighbour)} does not take it from "
+                f"{PORTS[OPPOSITE[port]]}{self._swapped(stack, neighbour, OPPOSITE[port])}"
             )
-        self._feed(sources[in_grid], takers, neighbours, senders * LINKS + port)
-        leaving_grid = places[~in_grid]
-        sinks = np.full(self.elements, -1, dtype=np.int64)
-        for sink, fifos in zip(self.program.edge_outputs, outputs, strict=True):
-            if sink.color == name and sink.side == PORTS[port]:
-                sinks[border_elements(sink, self.shape)] = fifos
-        lost = leaving_grid[sinks[leaving_grid] < 0]
+        self._feed(sources[in_grid], takers, neighbours, places[in_grid] * LINKS + port)
+        self.leaving[port].append(sources)
+        if senders.size < sites.size:
+            self._leave(stack, port, (sources[~in_grid], sites[~in_grid]), outputs)
+
+    def _leave(
+        self, stack: ColorStack, port: int, senders_by: tuple[Ids, Ids], outputs: list[Ids]
+    ) -> None:
+        """Connect the routers that send out of the grid to edge outputs; arguments as `_links`."""
+        sources, sites = senders_by
+        sinks = np.full(len(stack.colors) * stack.elements, -1, dtype=np.int64)
+        for number, color in enumerate(stack.colors):
+            for sink, fifos in zip(self.program.edge_outputs, outputs, strict=True):
+                if sink.color == color.name and sink.side == PORTS[port]:
+                    sinks[number * stack.elements + border_elements(sink, self.shape)] = fifos
+        lost = sites[sinks[sites] < 0]
         if lost.size:
             raise ProgramError(
-                f"{self._route(name, lost[0])} it leaves the grid by {PORTS[port]} at "
-                f"{self._at(lost[0])}, but there is no edge output",
-                instead=f"edge_output NAME side {PORTS[port]} [FIRST:LAST] color {name} "
-                "f32 count WORDS, or a tx without it",
+                f"{self._route(stack, lost[0])} it leaves the grid by {PORTS[port]} at "
+                f"{self._at(stack, lost[0])}, but there is no edge output",
+                instead=f"edge_output NAME side {PORTS[port]} [FIRST:LAST] color "
+                f"{stack.color_of(lost[0]).name} f32 count WORDS, or a tx without it",
             )
-        connect(self.table, (sources[~in_grid], sinks[leaving_grid], leaving_grid * LINKS + port))
-        self.leaving[port].append(sources)
+        connect(self.table, (sources, sinks[sites], stack.elements_of(sites) * LINKS + port))
 
-    def _swapped(self, color: Color, element: int, port: int) -> str:
-        """Say, behind a refusal, that a swap at an element takes a port for the partner alone."""
-        routers = self.routers.of(color)
-        if not routers.rx[element] >> port & routers.swap[element] >> port & 1:
+    def _swapped(self, stack: ColorStack, site: int, port: int) -> str:
+        """Say, behind a refusal, that a swap at a site takes a port for the partner alone."""
+        routers = self.routers.of(stack)
+        if not routers.rx[site] >> port & routers.swap[site] >> port & 1:
             return ""
+        color = stack.color_of(site)
         partner = next(c.name for c in self.program.colors if c.id == color.id ^ 1)
         return (
             f": the color swap of {color.name} there takes color {partner} from {PORTS[port]}, "
             f"and {partner} has no swap that takes {color.name}"
         )
 
-    def _enter(self, port: EdgeInput, fifos: Ids, takers: Takers) -> None:
+    def _enter(self, stack: ColorStack, number: int, port: EdgeInput, fifos: Ids) -> None:
+        """Let an edge input feed the routers at its border; number: of its color in the stack."""
         places, side = border_elements(port, self.shape), PORTS.index(port.side)
-        color = next(color for color in self.program.colors if color.name == port.color)
-        refusing = places[takers.first[places] < 0]
+        sites = number * stack.elements + places
+        takers = self.routers.takers(stack, side)
+        refusing = sites[takers.first[sites] < 0]
         if refusing.size:
             raise ProgramError(
                 f"edge port {port.name}: brings color {port.color} from {port.side}, but the "
-                f"router of {self._at(refusing[0])} does not take it from there"
-                f"{self._swapped(color, refusing[0], side)}"
+                f"router of {self._at(stack, refusing[0])} does not take it from there"
+                f"{self._swapped(stack, refusing[0], side)}"
             )
         links = [self._border_link(place, port) for place in places.tolist()]
-        self._feed(fifos, takers, places, np.array(links, dtype=np.int64))
+        self._feed(fifos, takers, sites, np.array(links, dtype=np.int64))
 
     def _border_link(self, place: int, port: EdgeInput) -> int:
         """Return the link by which edge inputs enter at a place; all colors share it.
@@ -345,7 +396,7 @@ class _NetworkCompiler:
         if (place, port.side, port.color) in self.entered:
             raise ProgramError(
                 f"edge port {port.name}: two edge inputs bring color {port.color} from "
-                f"{port.side} to {self._at(place)}"
+                f"{port.side} to {self._element(place)}"
             )
         self.entered.add((place, port.side, port.color))
         key = (place, port.side)
@@ -354,10 +405,12 @@ class _NetworkCompiler:
             self.links += 1
         return self.border_links[key]
 
-    def _feed(self, sources: Ids, takers: Takers, places: Ids, links: Ids) -> None:
-        """Let queues feed the buffers that take their wavelets at some elements."""
-        first, second = takers.first[places], takers.second[places]
-        connect(self.table, (sources, first, links))
+    def _feed(self, sources: Ids, takers: Takers, sites: Ids, links: Ids) -> None:
+        """Let queues feed the buffers that take their wavelets at some sites."""
+        connect(self.table, (sources, takers.first[sites], links))
+        if takers.second is None:
+            return
+        second = takers.second[sites]
         on_both = second >= 0
         if on_both.any():
             self.copies.append((sources[on_both], second[on_both], links[on_both]))
@@ -369,7 +422,7 @@ class _NetworkCompiler:
                 if places.size and (self.queue[places, slot] < 0).any():
                     raise ProgramError(
                         f"code {layout.code.name}: queue {slot % 8} has no route at "
-                        f"{self._at(places[0])}"
+                        f"{self._element(places[0])}"
                     )
         for bound, layout in zip(self.bound, self.layouts, strict=True):
             for slot, color in (layout.bindings[i] for i in np.argwhere(bound < 0)[:1, 1]):
@@ -378,14 +431,18 @@ class _NetworkCompiler:
                     "operation uses it, or a router has no route for it"
                 )
 
-    def _route(self, color: str, element: int) -> str:
-        """Name the route of a color at an element."""
-        row, column = divmod(int(element), self.shape[1])
-        routes = (route for route in self.program.routes if route.color == color)
+    def _route(self, stack: ColorStack, site: int) -> str:
+        """Name the route of the color of a site at its element."""
+        row, column = divmod(int(site) % stack.elements, self.shape[1])
+        name = stack.color_of(site).name
+        routes = (route for route in self.program.routes if route.color == name)
         area = next(route.area for route in routes if route.area.holds(row, column))
-        return f"route of color {color} in {area}:"
+        return f"route of color {name} in {area}:"
 
-    def _at(self, element: int) -> str:
+    def _at(self, stack: ColorStack, site: int) -> str:
+        return self._element(int(site) % stack.elements)
+
+    def _element(self, element: int) -> str:
         return f"element ({int(element) // self.shape[1]}, {int(element) % self.shape[1]})"
 
 

@@ -1,6 +1,7 @@
-"""The router buffers of each color: which ports feed them, where they send, what they swap.
+"""The router buffers of colors: which ports feed them, where they send, what they swap.
 
 One buffer per element and color in use, several where a switch or a reconfiguration selects rx.
+Several colors are compiled together, as a stack: a site is an element's place for one of them.
 """
 
 from __future__ import annotations
@@ -27,22 +28,50 @@ from tilewright.simulator.program.routes import Color, Route
 
 Ids = npt.NDArray[np.int64]
 Bits = npt.NDArray[np.uint8]
-AddBuffers = Callable[[Ids, int], Ids]
-"""Add a router buffer of a color at each of some elements; return the buffers' numbers."""
+AddBuffers = Callable[[Ids, Ids | int], Ids]
+"""Add a router buffer at each of some elements, of their colors; return the buffers' numbers."""
+MOST_SITES: Final = 1 << 16
+"""Sites of several colors together; larger grids are compiled color by color."""
 SWAPPED: Final = {"": 0, "x": 0b01010, "y": 0b00101, "xy": 0b11111}
 """Ports (bits) whose arrivals a route takes from the partner of its color."""
 
 
 @dataclass(frozen=True, slots=True)
-class ColorRouters:
-    """Hold the routers of one color in all elements. Ports are N, E, S, W and the ramp.
+class ColorStack:
+    """Colors that are compiled together. An element's site for color n is n * elements + element.
 
-    - `rx`, `tx`: (elements,) the ports that a router takes from and sends to in any configuration,
-      one bit each.
-    - `swap`: (elements,) the ports at which it takes wavelets of the partner color instead, one bit
+    `colors`: of the program; `elements`: number of elements of the grid.
+    """
+
+    colors: tuple[Color, ...]
+    elements: int
+
+    def elements_of(self, sites: Ids) -> Ids:
+        """Return the elements of some sites."""
+        return sites if len(self.colors) == 1 else sites % self.elements
+
+    def ids_of(self, sites: Ids) -> Ids | int:
+        """Return the numbers of the colors of some sites: one number if there is one color."""
+        if len(self.colors) == 1:
+            return self.colors[0].id
+        ids = np.array([color.id for color in self.colors], dtype=np.int64)
+        return np.asarray(ids[sites // self.elements])
+
+    def color_of(self, site: int) -> Color:
+        """Return the color of a site."""
+        return self.colors[site // self.elements]
+
+
+@dataclass(frozen=True, slots=True)
+class StackRouters:
+    """Hold the routers of a stack of colors in all elements. Ports are N, E, S, W and the ramp.
+
+    - `rx`, `tx`: (sites,) the ports that a router takes from and sends to in any configuration, one
+      bit each.
+    - `swap`: (sites,) the ports at which it takes wavelets of the partner color instead, one bit
       each.
-    - `arrive`: (5, elements) FIFO that takes what comes in by each port, -1 for none.
-    - `buffers`: (FIFOs, their elements) of all router buffers of the color.
+    - `arrive`: (5, sites) FIFO that takes what comes in by each port, -1 for none.
+    - `buffers`: (FIFOs, their sites) of all router buffers.
     """
 
     rx: Bits
@@ -52,7 +81,7 @@ class ColorRouters:
     buffers: list[tuple[Ids, Ids]]
 
     def takes(self, port: int, *, swapped: bool) -> Ids:
-        """Return (elements,) the FIFO that takes a wavelet coming in by a port, or -1.
+        """Return (sites,) the FIFO that takes a wavelet coming in by a port, or -1.
 
         port: 0 to 4 for N, E, S, W, ramp. swapped: whether the wavelet is of the partner color,
         which a color swap of the router turns into this one.
@@ -62,16 +91,12 @@ class ColorRouters:
 
 
 class Takers(NamedTuple):
-    """Hold the FIFOs that take what arrives at each element of one color by one port; -1: none.
-
-    first: (elements,) FIFO of the color, or of its partner color where only a color swap takes it.
-    second: (elements,) FIFO of the partner where both take the wavelet, since only one side swaps.
-    """
+    """Hold the FIFOs that take what arrives at each site by one port; -1: none."""
 
     first: Ids
-    """(elements,) buffers of the color, or of its partner where only a swap takes it."""
-    second: Ids
-    """(elements,) buffers of the partner, where a swap on one side only copies the wavelet."""
+    """(sites,) buffers of the color, or of its partner where only a swap takes it."""
+    second: Ids | None
+    """(sites,) buffers of the partner, where a swap on one side only copies the wavelet."""
 
 
 class RoutePiece(NamedTuple):
@@ -86,7 +111,7 @@ class RoutePiece(NamedTuple):
 
 
 class RouterMap:
-    """Compile and keep the routers of a program's colors; a color is compiled at the first call.
+    """Compile and keep the routers of a program's colors; a stack is compiled at the first call.
 
     add: a function that appends router buffers to the network of FIFOs and returns their numbers.
     `steering` collects the tables of routers that choose; `places_of` has the elements of each
@@ -110,65 +135,84 @@ class RouterMap:
             color for layout in layouts for color, changes in layout.changes.items() if changes
         }
         """Colors whose routes a code changes while it runs."""
-        self._by_color: dict[int, ColorRouters] = {}
+        self._by_stack: dict[ColorStack, StackRouters] = {}
         self._routes: dict[str, list[Route]] = {}
         for route in program.routes:
             self._routes.setdefault(route.color, []).append(route)
         swapping = {route.color for route in program.routes if route.swap}
         self._swapping = {color.id for color in program.colors if color.name in swapping}
 
-    def of(self, color: Color) -> ColorRouters:
-        """Return the routers of a color: ports, swaps and router buffers by element.
+    def stacks(self) -> tuple[ColorStack, ...]:
+        """Return the colors that are compiled together, in the order of the program.
 
-        Raises ProgramError at the first call if an element has two routes for the color.
+        They are single ones on large grids, and where a router may have several buffers of a color
+        or take words of another one.
         """
-        if color.id not in self._by_color:
-            self._by_color[color.id] = self._compile(color)
-        return self._by_color[color.id]
+        colors, elements = self.program.colors, self.program.placement.size
+        single = len(colors) * elements > MOST_SITES or self._swapping or self._changed
+        if single or any(route.switch for route in self.program.routes):
+            return tuple(ColorStack((color,), elements) for color in colors)
+        return (ColorStack(colors, elements),) if colors else ()
 
-    def takers(self, color: Color, port: int) -> Takers:
-        """Return, for each element, the FIFOs that take a wavelet of a color coming in by a port.
+    def of(self, stack: ColorStack) -> StackRouters:
+        """Return the routers of a stack of colors: ports, swaps and router buffers by site.
+
+        Raises ProgramError at the first call if an element has two routes for a color.
+        """
+        if stack not in self._by_stack:
+            self._by_stack[stack] = self._compile(stack)
+        return self._by_stack[stack]
+
+    def takers(self, stack: ColorStack, port: int) -> Takers:
+        """Return, for each site, the FIFOs that take a wavelet coming in by a port.
 
         port: 0 to 4 for N, E, S, W, ramp. There may be two where a color swap copies the wavelet.
-        Raises ProgramError if an element has two routes for the color or its partner.
+        Raises ProgramError if an element has two routes for a color or its partner.
         """
-        plain = self.of(color).takes(port, swapped=False)
-        partner = next((c for c in self.program.colors if c.id == color.id ^ 1), None)
-        if partner is None or partner.id not in self._swapping:
-            return Takers(plain, np.full_like(plain, -1))
-        swapped = self.of(partner).takes(port, swapped=True)
+        plain = self.of(stack).takes(port, swapped=False)
+        partners = {color.id ^ 1 for color in stack.colors} & self._swapping
+        if not partners:
+            return Takers(plain, None)
+        colors = tuple(color for color in self.program.colors if color.id in partners)
+        swapped = self.of(ColorStack(colors, stack.elements)).takes(port, swapped=True)
         return Takers(np.where(plain >= 0, plain, swapped), np.where(plain >= 0, swapped, -1))
 
-    def _compile(self, color: Color) -> ColorRouters:
-        routes = self._routes.get(color.name, [])
-        rx, tx, swap = self._ports(routes)
-        places = np.flatnonzero(tx).astype(np.int64)
+    def _compile(self, stack: ColorStack) -> StackRouters:
+        rx, tx, swap = self._ports(stack)
+        sites = np.flatnonzero(tx)
+        numbers = self._add(stack.elements_of(sites), stack.ids_of(sites))
         base = np.full(tx.size, -1, dtype=np.int64)
-        base[places] = self._add(places, color.id)
-        routers = ColorRouters(rx, tx, swap, np.tile(base, (5, 1)), [(base[places], places)])
-        steered = [piece for route in routes for piece in self._steered_pieces(route)]
-        if steered:
-            handlers = teardown_tasks(self._layouts, self.places_of, tx.size, routes)
+        base[sites] = numbers
+        routers = StackRouters(rx, tx, swap, np.tile(base, (5, 1)), [(numbers, sites)])
+        for number, color in enumerate(stack.colors):
+            routes = self._routes.get(color.name, [])
+            steered = [piece for route in routes for piece in self._steered_pieces(route)]
+            if steered:
+                handlers = teardown_tasks(self._layouts, self.places_of, stack.elements, routes)
             for piece in steered:
-                self._steer(color.id, routers, piece, handlers[piece.elements])
+                sites = number * stack.elements + piece.elements
+                self._steer(routers, color.id, piece, sites, handlers[piece.elements])
         return routers
 
-    def _ports(self, routes: Sequence[Route]) -> tuple[Bits, Bits, Bits]:
-        """Return the ports of a color's routers: rx, tx and swaps, as of `ColorRouters`."""
-        shape = self.program.placement.shape
+    def _ports(self, stack: ColorStack) -> tuple[Bits, Bits, Bits]:
+        """Return the ports of routers: rx, tx and swaps, as of `StackRouters`."""
+        shape = len(stack.colors), *self.program.placement.shape
         rx, tx, swap = (np.zeros(shape, dtype=np.uint8) for _ in range(3))
-        for route in routes:
-            there = route.area.places
-            if tx[there].any():
-                self._refuse_second(route, tx)
-            rx[there], tx[there] = all_directions(route)
-            if route.swap:
-                swap[there] = SWAPPED[route.swap]
-            for configurations, elements in (
-                self._pieces(route) if route.color in self._changed else ()
-            ):
-                rx.ravel()[elements], tx.ravel()[elements] = all_directions(*configurations)
+        for number, color in enumerate(stack.colors):
+            for route in self._routes.get(color.name, ()):
+                self._set_ports(route, rx[number], tx[number], swap[number])
         return rx.ravel(), tx.ravel(), swap.ravel()
+
+    def _set_ports(self, route: Route, rx: Bits, tx: Bits, swap: Bits) -> None:
+        """Set the ports of a route's routers; rx, tx and swap: of its color, as grids."""
+        there = route.area.places
+        if tx[there].any():
+            self._refuse_second(route, tx)
+        rx[there], tx[there] = all_directions(route)
+        if route.swap:
+            swap[there] = SWAPPED[route.swap]
+        for configurations, elements in self._pieces(route) if route.color in self._changed else ():
+            rx.ravel()[elements], tx.ravel()[elements] = all_directions(*configurations)
 
     def _refuse_second(self, route: Route, tx: Bits) -> None:
         """Raise ProgramError for a route in an element that has another one. tx: as a grid."""
@@ -187,18 +231,21 @@ class RouterMap:
             return []
         return [p for p in self._pieces(route) if chooses or len(p.configurations) > 1]
 
-    def _steer(self, color: int, routers: ColorRouters, piece: RoutePiece, handlers: Ids) -> None:
+    def _steer(
+        self, routers: StackRouters, color: int, piece: RoutePiece, sites: Ids, handlers: Ids
+    ) -> None:
         """Add the further buffers of routers that choose, and their rows.
 
-        handlers: the task of each element of the piece that a teardown activates, or -1.
+        color: its number; sites: of the piece's elements; handlers: the task of each of them that a
+        teardown activates, or -1.
         """
         configurations, elements = piece
         groups = port_groups(*configurations)
-        fifos = [routers.arrive[0, elements], *(self._add(elements, color) for _ in groups[1:])]
+        fifos = [routers.arrive[0, sites], *(self._add(elements, color) for _ in groups[1:])]
         for group, numbers in zip(groups[1:], fifos[1:], strict=True):
             ports = np.flatnonzero([group >> port & 1 for port in range(5)])
-            routers.arrive[ports[:, None], elements] = numbers
-        routers.buffers.extend((numbers, elements) for numbers in fifos[1:])
+            routers.arrive[ports[:, None], sites] = numbers
+        routers.buffers.extend((numbers, sites) for numbers in fifos[1:])
         self.steering.add(configurations, color, elements, fifos, handlers)
 
     def _pieces(self, route: Route) -> list[RoutePiece]:
