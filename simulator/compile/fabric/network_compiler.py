@@ -8,13 +8,12 @@ of L cycles holds d + L - 1 entries: the registers on the way are full too when 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.simulator.compile import columns as at
-from tilewright.simulator.compile.code.queue_slots import SlotsByColor, first_color, slots_by_color
+from tilewright.simulator.compile.code.queue_slots import first_color, slots_by_color
 from tilewright.simulator.compile.code.simd_modes import paired_queues
 from tilewright.simulator.compile.fabric.connections import (
     Feed,
@@ -23,6 +22,7 @@ from tilewright.simulator.compile.fabric.connections import (
     connect_swap_copies,
     mark_shared,
 )
+from tilewright.simulator.compile.fabric.fifo_table import FifoTable
 from tilewright.simulator.compile.fabric.network import (
     EDGE_IN,
     EDGE_OUT,
@@ -31,10 +31,16 @@ from tilewright.simulator.compile.fabric.network import (
     ROUTER,
     FifoNetwork,
     Ids,
-    Rows,
     border_elements,
 )
-from tilewright.simulator.compile.fabric.routers import ColorStack, RouterMap, StackRouters, Takers
+from tilewright.simulator.compile.fabric.routers import (
+    ColorStack,
+    QueueColor,
+    RouterMap,
+    StackRouters,
+    Takers,
+    element_name,
+)
 from tilewright.simulator.compile.fabric.steering import most_buffers
 from tilewright.simulator.compile.table_blocks import CodeLayout
 from tilewright.simulator.isa.machine_errors import ProgramError
@@ -64,15 +70,6 @@ def compile_network(
     return network
 
 
-class _QueueColor(NamedTuple):
-    """A queue of a code for one color: numbers of code and slot, and the sites of its FIFOs."""
-
-    color: str
-    number: int
-    slot: int
-    sites: Ids
-
-
 class _NetworkCompiler:
     def __init__(self, program: Program, layouts: tuple[CodeLayout, ...], profile: Profile) -> None:
         self.program = program
@@ -80,10 +77,6 @@ class _NetworkCompiler:
         self.profile = profile
         self.shape = (program.height, program.width)
         self.elements = program.height * program.width
-        self.rows: list[Rows] = []
-        self.kinds: list[npt.NDArray[np.int8]] = []
-        self.places: list[Ids] = []
-        self.count = 0
         self.queue = np.full((self.elements, 16), -1, dtype=np.int32)
         self.closed: list[Ids] = []
         self.links = self.elements * LINKS
@@ -98,11 +91,10 @@ class _NetworkCompiler:
             np.full((self.places_of[layout.code.name].size, len(layout.bindings)), -1, np.int64)
             for layout in layouts
         )
-        # by columns: those that nobody writes here take no memory
-        self.table = np.zeros((self._most_fifos(), at.F_WIDTH), dtype=np.int32, order="F")
+        self.fifos = FifoTable(self._most_fifos())
 
     def _most_fifos(self) -> int:
-        """Return an upper bound of the FIFOs; rows that stay unused cost no memory."""
+        """Return an upper bound of the FIFOs."""
         used = [(self.places_of[code.name].size, code) for code in self.program.codes]
         queues = sum(n * (len(c.input_queues) + len(c.output_queues)) for n, c in used)
         queues += sum(bound.size for bound in self.bound)
@@ -112,14 +104,14 @@ class _NetworkCompiler:
     def compile(self) -> FifoNetwork:
         hop = self.profile.hop_cycles
         outputs = [
-            self._add(EDGE_OUT, border_elements(port, self.shape), port.count, hop)
+            self.fifos.add(EDGE_OUT, border_elements(port, self.shape), port.count, hop)
             for port in self.program.edge_outputs
         ]
         inputs = [self._edge_input(port) for port in self.program.edge_inputs]
         for stack in self.routers.stacks():
             self._stack(stack, outputs, inputs)
         self._check_queues_routed()
-        fifo = self.table[: self.count]
+        fifo = self.fifos.rows()
         words = int(fifo[:, at.F_CAP].sum())
         if words > MOST_WORDS:
             raise ProgramError(
@@ -140,8 +132,8 @@ class _NetworkCompiler:
             self.queue,
             self.links,
             words,
-            _joined(self.places).astype(np.int32),
-            np.concatenate([np.zeros(0, dtype=np.int8), *self.kinds]),
+            self.fifos.elements(),
+            self.fifos.kinds(),
             tuple(inputs),
             tuple(outputs),
             tuple(_joined(fifos_of_port).astype(np.int32) for fifos_of_port in self.leaving),
@@ -150,26 +142,10 @@ class _NetworkCompiler:
             _joined(self.closed),
         )
 
-    def _add(self, kind: int, places: Ids, capacity: Ids | int, latency: int) -> Ids:
-        """Append one FIFO per place; return their numbers."""
-        block = self.table[self.count : self.count + places.size]
-        numbers = np.arange(self.count, self.count + places.size, dtype=np.int64)
-        block[:, at.F_CAP] = capacity
-        block[:, at.F_LATENCY] = latency
-        block[:, at.F_CREDIT] = 1
-        block[:, at.F_WAY] = -1
-        block[:, at.F_USER] = -1 if kind == EDGE_OUT else numbers
-        block[:, at.F_WAKE] = 0 if kind == EDGE_OUT else 1
-        self.rows.append(block)
-        self.kinds.append(np.full(places.size, kind, dtype=np.int8))
-        self.places.append(places)
-        self.count += places.size
-        return numbers
-
     def _edge_input(self, port: EdgeInput) -> Ids:
-        numbers = self._add(EDGE_IN, border_elements(port, self.shape), port.count, 1)
+        numbers = self.fifos.add(EDGE_IN, border_elements(port, self.shape), port.count, 1)
         color = next(color.id for color in self.program.colors if color.name == port.color)
-        self.rows[-1][:, at.F_COLOR] = color
+        self.fifos.added[:, at.F_COLOR] = color
         return numbers
 
     def _stack(self, stack: ColorStack, outputs: list[Ids], inputs: list[Ids]) -> None:
@@ -189,21 +165,12 @@ class _NetworkCompiler:
 
     def _router(self, places: Ids, colors: Ids | int) -> Ids:
         hop = self.profile.hop_cycles
-        numbers = self._add(ROUTER, places, self.profile.router_buffer_words + hop - 1, hop)
-        self.rows[-1][:, at.F_COLOR] = colors
+        numbers = self.fifos.add(ROUTER, places, self.profile.router_buffer_words + hop - 1, hop)
+        self.fifos.added[:, at.F_COLOR] = colors
         return numbers
 
-    def _queues(self, stack: ColorStack, slots: SlotsByColor) -> list[_QueueColor]:
-        """Return the queues that send, or take, the colors of a stack, color by color."""
-        return [
-            _QueueColor(color.name, number, slot, plane * stack.elements + places)
-            for plane, color in enumerate(stack.colors)
-            for number, slot in slots.get(color.name, ())
-            for places in (self.places_of[self.layouts[number].code.name],)
-        ]
-
     def _add_queues(
-        self, kind: int, stack: ColorStack, queues: Sequence[_QueueColor], latency: int
+        self, kind: int, stack: ColorStack, queues: Sequence[QueueColor], latency: int
     ) -> tuple[Ids, Ids]:
         """Add the FIFOs of queues; return their numbers and sites.
 
@@ -216,8 +183,8 @@ class _NetworkCompiler:
         depth, wakes, color = np.repeat(values, [q.sites.size for q in queues], axis=1)
         sites = np.concatenate([queue.sites for queue in queues])
         elements = stack.elements_of(sites)
-        numbers = self._add(kind, elements, depth, latency)
-        rows = self.rows[-1]
+        numbers = self.fifos.add(kind, elements, depth, latency)
+        rows = self.fifos.added
         rows[:, at.F_WAKE] = 1 + wakes
         if kind == OUTPUT:
             rows[:, at.F_COLOR] = color
@@ -242,7 +209,7 @@ class _NetworkCompiler:
                 value=(self.profile.dispatch_to_link_cycles, self.profile.hop_cycles),
                 instead="more cycles from dispatch to link: the hop is one part of them",
             )
-        queues = self._queues(stack, self.senders)
+        queues = self.routers.queues(stack, self.senders)
         queues = [q for q in queues if q.slot in self.layouts[q.number].queues]
         if not queues:
             return
@@ -253,8 +220,8 @@ class _NetworkCompiler:
                 raise ProgramError(
                     f"code {self.layouts[queue.number].code.name}, output queue "
                     f"{queue.slot - at.OUTPUT_SLOT}: sends color {queue.color}, but the router of "
-                    f"{self._at(stack, unrouted[0])} has no route for it from R"
-                    f"{self._swapped(stack, unrouted[0], RAMP)}"
+                    f"{self.routers.at(stack, unrouted[0])} has no route for it from R"
+                    f"{self.routers.swapped_at(stack, unrouted[0], RAMP)}"
                 )
         numbers, sites = self._add_queues(OUTPUT, stack, queues, latency)
         self._feed(numbers, takers, sites, stack.elements_of(sites) * LINKS + 5)
@@ -263,14 +230,14 @@ class _NetworkCompiler:
         """Add the FIFOs of input queues, to which the routers of their elements send."""
         delivered = (routers.tx >> RAMP & 1).astype(bool)
         queues = []
-        for queue in self._queues(stack, self.receivers):
+        for queue in self.routers.queues(stack, self.receivers):
             layout, is_reached = self.layouts[queue.number], delivered[queue.sites]
             if queue.slot in layout.queues and not is_reached.all():
                 missing = queue.sites[~is_reached]
                 raise ProgramError(
                     f"code {layout.code.name}, input queue {queue.slot}: receives color "
-                    f"{queue.color}, but the router of {self._at(stack, missing[0])} has no route "
-                    "for it to R"
+                    f"{queue.color}, but the router of {self.routers.at(stack, missing[0])} has no "
+                    "route for it to R"
                 )
             queues.append(queue._replace(sites=queue.sites[is_reached]))
         ramps = np.full(delivered.size, -1, dtype=np.int64)
@@ -283,22 +250,21 @@ class _NetworkCompiler:
             delivers = ramps[sites] >= 0
             senders, taking = fifos[delivers], sites[delivers]
             links = stack.elements_of(taking) * LINKS + RAMP
-            connect(self.table, (senders, ramps[taking], links))
+            connect(self.fifos.table, (senders, ramps[taking], links))
             self.leaving[RAMP].append(senders)
 
     def _check_received(self, stack: ColorStack, unread: Ids) -> None:
         """Raise ProgramError for sites to which a color goes that no queue of theirs takes."""
         if not unread.size:
             return
-        code = self.program.codes[
-            int(self.program.placement.ravel()[int(unread[0]) % stack.elements])
-        ]
+        site, routers = int(unread[0]), self.routers
+        code = self.program.codes[self.program.placement.ravel()[site % stack.elements]]
         raise ProgramError(
-            f"{self._route(stack, unread[0])} it goes to R at {self._at(stack, unread[0])}, "
+            f"{routers.route_at(stack, site)} it goes to R at {routers.at(stack, site)}, "
             f"but code {code.name} has no input queue for it"
         )
 
-    def _bind(self, queue: _QueueColor, places: Ids, fifos: Ids) -> None:
+    def _bind(self, queue: QueueColor, places: Ids, fifos: Ids) -> None:
         """Note the FIFOs of a queue's color; the queue is bound to its first color at the start.
 
         places: the elements of the FIFOs.
@@ -330,11 +296,11 @@ class _NetworkCompiler:
         takers = self.routers.takers(stack, OPPOSITE[port])
         refused = takers.first[neighbours] < 0
         if refused.any():
-            sender, neighbour = senders[refused][0], neighbours[refused][0]
+            routers, sender, neighbour = self.routers, senders[refused][0], neighbours[refused][0]
             raise ProgramError(
-                f"{self._route(stack, sender)} it leaves {self._at(stack, sender)} by "
-                f"{PORTS[port]}, but {self._at(stack, neighbour)} does not take it from "
-                f"{PORTS[OPPOSITE[port]]}{self._swapped(stack, neighbour, OPPOSITE[port])}"
+                f"{routers.route_at(stack, sender)} it leaves {routers.at(stack, sender)} by "
+                f"{PORTS[port]}, but {routers.at(stack, neighbour)} does not take it from "
+                f"{PORTS[OPPOSITE[port]]}{routers.swapped_at(stack, neighbour, OPPOSITE[port])}"
             )
         self._feed(sources[in_grid], takers, neighbours, places[in_grid] * LINKS + port)
         self.leaving[port].append(sources)
@@ -354,24 +320,12 @@ class _NetworkCompiler:
         lost = sites[sinks[sites] < 0]
         if lost.size:
             raise ProgramError(
-                f"{self._route(stack, lost[0])} it leaves the grid by {PORTS[port]} at "
-                f"{self._at(stack, lost[0])}, but there is no edge output",
+                f"{self.routers.route_at(stack, lost[0])} it leaves the grid by {PORTS[port]} at "
+                f"{self.routers.at(stack, lost[0])}, but there is no edge output",
                 instead=f"edge_output NAME side {PORTS[port]} [FIRST:LAST] color "
                 f"{stack.color_of(lost[0]).name} f32 count WORDS, or a tx without it",
             )
-        connect(self.table, (sources, sinks[sites], stack.elements_of(sites) * LINKS + port))
-
-    def _swapped(self, stack: ColorStack, site: int, port: int) -> str:
-        """Say, behind a refusal, that a swap at a site takes a port for the partner alone."""
-        routers = self.routers.of(stack)
-        if not routers.rx[site] >> port & routers.swap[site] >> port & 1:
-            return ""
-        color = stack.color_of(site)
-        partner = next(c.name for c in self.program.colors if c.id == color.id ^ 1)
-        return (
-            f": the color swap of {color.name} there takes color {partner} from {PORTS[port]}, "
-            f"and {partner} has no swap that takes {color.name}"
-        )
+        connect(self.fifos.table, (sources, sinks[sites], stack.elements_of(sites) * LINKS + port))
 
     def _enter(self, stack: ColorStack, number: int, port: EdgeInput, fifos: Ids) -> None:
         """Let an edge input feed the routers at its border; number: of its color in the stack."""
@@ -382,8 +336,8 @@ class _NetworkCompiler:
         if refusing.size:
             raise ProgramError(
                 f"edge port {port.name}: brings color {port.color} from {port.side}, but the "
-                f"router of {self._at(stack, refusing[0])} does not take it from there"
-                f"{self._swapped(stack, refusing[0], side)}"
+                f"router of {self.routers.at(stack, refusing[0])} does not take it from there"
+                f"{self.routers.swapped_at(stack, refusing[0], side)}"
             )
         links = [self._border_link(place, port) for place in places.tolist()]
         self._feed(fifos, takers, sites, np.array(links, dtype=np.int64))
@@ -396,7 +350,7 @@ class _NetworkCompiler:
         if (place, port.side, port.color) in self.entered:
             raise ProgramError(
                 f"edge port {port.name}: two edge inputs bring color {port.color} from "
-                f"{port.side} to {self._element(place)}"
+                f"{port.side} to {element_name(place, self.shape)}"
             )
         self.entered.add((place, port.side, port.color))
         key = (place, port.side)
@@ -407,7 +361,7 @@ class _NetworkCompiler:
 
     def _feed(self, sources: Ids, takers: Takers, sites: Ids, links: Ids) -> None:
         """Let queues feed the buffers that take their wavelets at some sites."""
-        connect(self.table, (sources, takers.first[sites], links))
+        connect(self.fifos.table, (sources, takers.first[sites], links))
         if takers.second is None:
             return
         second = takers.second[sites]
@@ -422,7 +376,7 @@ class _NetworkCompiler:
                 if places.size and (self.queue[places, slot] < 0).any():
                     raise ProgramError(
                         f"code {layout.code.name}: queue {slot % 8} has no route at "
-                        f"{self._element(places[0])}"
+                        f"{element_name(places[0], self.shape)}"
                     )
         for bound, layout in zip(self.bound, self.layouts, strict=True):
             for slot, color in (layout.bindings[i] for i in np.argwhere(bound < 0)[:1, 1]):
@@ -430,20 +384,6 @@ class _NetworkCompiler:
                     f"code {layout.code.name}: queue {slot % 8} is bound to color {color}, but no "
                     "operation uses it, or a router has no route for it"
                 )
-
-    def _route(self, stack: ColorStack, site: int) -> str:
-        """Name the route of the color of a site at its element."""
-        row, column = divmod(int(site) % stack.elements, self.shape[1])
-        name = stack.color_of(site).name
-        routes = (route for route in self.program.routes if route.color == name)
-        area = next(route.area for route in routes if route.area.holds(row, column))
-        return f"route of color {name} in {area}:"
-
-    def _at(self, stack: ColorStack, site: int) -> str:
-        return self._element(int(site) % stack.elements)
-
-    def _element(self, element: int) -> str:
-        return f"element ({int(element) // self.shape[1]}, {int(element) % self.shape[1]})"
 
 
 def _joined(parts: list[Ids]) -> Ids:

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tilewright.simulator.compile.code.queue_slots import SlotsByColor
 from tilewright.simulator.compile.fabric.steering import (
     Steering,
     all_directions,
@@ -24,7 +25,7 @@ from tilewright.simulator.compile.table_blocks import CodeLayout
 from tilewright.simulator.isa.machine_errors import ErrorSubject, ProgramError
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.program import Program
-from tilewright.simulator.program.routes import Color, Route
+from tilewright.simulator.program.routes import PORTS, Color, Route
 
 Ids = npt.NDArray[np.int64]
 Bits = npt.NDArray[np.uint8]
@@ -97,6 +98,15 @@ class Takers(NamedTuple):
     """(sites,) buffers of the color, or of its partner where only a swap takes it."""
     second: Ids | None
     """(sites,) buffers of the partner, where a swap on one side only copies the wavelet."""
+
+
+class QueueColor(NamedTuple):
+    """A queue of a code for one color: numbers of code and slot, and the sites of its FIFOs."""
+
+    color: str
+    number: int
+    slot: int
+    sites: Ids
 
 
 class RoutePiece(NamedTuple):
@@ -176,6 +186,41 @@ class RouterMap:
         colors = tuple(color for color in self.program.colors if color.id in partners)
         swapped = self.of(ColorStack(colors, stack.elements)).takes(port, swapped=True)
         return Takers(np.where(plain >= 0, plain, swapped), np.where(plain >= 0, swapped, -1))
+
+    def queues(self, stack: ColorStack, slots: SlotsByColor) -> list[QueueColor]:
+        """Return the queues that send, or take, the colors of a stack, color by color.
+
+        slots: numbers of code and slot of these queues, by color.
+        """
+        return [
+            QueueColor(color.name, number, slot, plane * stack.elements + places)
+            for plane, color in enumerate(stack.colors)
+            for number, slot in slots.get(color.name, ())
+            for places in (self.places_of[self._layouts[number].code.name],)
+        ]
+
+    def swapped_at(self, stack: ColorStack, site: int, port: int) -> str:
+        """Say, behind a refusal, that a swap at a site takes a port for the partner alone."""
+        routers = self.of(stack)
+        if not routers.rx[site] >> port & routers.swap[site] >> port & 1:
+            return ""
+        color = stack.color_of(site)
+        partner = next(c.name for c in self.program.colors if c.id == color.id ^ 1)
+        return (
+            f": the color swap of {color.name} there takes color {partner} from {PORTS[port]}, "
+            f"and {partner} has no swap that takes {color.name}"
+        )
+
+    def route_at(self, stack: ColorStack, site: int) -> str:
+        """Name the route of a site."""
+        row, column = divmod(int(site) % stack.elements, self.program.width)
+        name = stack.color_of(site).name
+        areas = (r.area for r in self._routes[name] if r.area.holds(row, column))
+        return f"route of color {name} in {next(areas)}:"
+
+    def at(self, stack: ColorStack, site: int) -> str:
+        """Name the element of a site."""
+        return element_name(int(site) % stack.elements, self.program.placement.shape)
 
     def _compile(self, stack: ColorStack) -> StackRouters:
         rx, tx, swap = self._ports(stack)
@@ -268,3 +313,8 @@ class RouterMap:
         rows = np.array(route.area.rows, dtype=np.int64)
         columns = np.array(route.area.columns, dtype=np.int64)
         return np.asarray((rows[:, None] * self.program.width + columns).ravel())
+
+
+def element_name(element: int, shape: tuple[int, ...]) -> str:
+    """Name an element (row * width + column) by its row and column. shape: of the grid."""
+    return f"element ({int(element) // shape[1]}, {int(element) % shape[1]})"

@@ -20,8 +20,6 @@ from tilewright.simulator.program.program import ElementCode
 R = TypeVar("R")
 MOST_WAYS: Final = 4
 """Ways through a stage that are kept for a family."""
-FEW: Final = 3
-"""Codes of a family that are looked at by themselves: many families have no more."""
 MOST_UNTRACED: Final = 2
 """Attempts that may fail: what fails twice mostly does for all codes of a family."""
 UNTRACED: Final = (TypeError, AttributeError, ValueError, ZeroDivisionError)
@@ -59,13 +57,12 @@ class _Stage:
         numbers: tuple[int, ...],
         traced: Callable[[ElementCode], Callable[[FamilyConditions], AnswerFiller[Any]]],
     ) -> None:
-        """Solve the question by traced numbers for the 3rd, 6th, 12th ... code without an answer.
+        """Solve the question by traced numbers for the 1st, 2nd, 4th ... code without an answer.
 
         Nothing is learnt if something is done with the numbers that cannot be traced.
         """
         self.misses += 1
-        times, rest = divmod(self.misses, FEW)
-        if rest or times & (times - 1) or self.untraced == MOST_UNTRACED:
+        if self.misses & (self.misses - 1) or self.untraced == MOST_UNTRACED:
             return
         trace = NumberTrace(numbers)
         try:
