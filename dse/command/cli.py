@@ -51,7 +51,7 @@ _COMMANDS = {
     "mapspace": "command_mapspace:mapspace_command",
     "new": "files.command_new:new_group",
     "run": "machine.command_run:run_command",
-    "simulate": "command_study:simulate_command",
+    "simulate": "runs.command_simulate:simulate_command",
     "study": "command_study:study_group",
     "validate": "command_validate:validate_command",
     "workload": "files.command_workload:workload_group",

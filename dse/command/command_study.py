@@ -1,4 +1,4 @@
-"""Commands on studies: study list, run, resume, report; simulate."""
+"""Commands on studies: study list, run, resume, report."""
 
 from __future__ import annotations
 
@@ -12,14 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tilewright.dse.command.console import (
-    emit,
-    json_option,
-    parse_lists,
-    parse_settings,
-    say,
-    settings_option,
-)
+from tilewright.dse.command.console import emit, json_option, parse_lists, say, settings_option
 from tilewright.dse.command.runs.command_ask import (
     compare_command,
     diff_command,
@@ -314,37 +307,6 @@ def report_command(directory: Path, as_json: bool) -> None:
         emit({"report": str(path)})
     else:
         click.echo(path)
-
-
-@click.command("simulate", short_help="Execute the best design of a run again, with its timeline.")
-@_DIRECTORY
-@click.option("--trial", type=click.IntRange(min=0), default=None,
-              help="Number of a trial.  [default: the first design of the front]")  # fmt: skip
-@click.option("--out", type=click.Path(path_type=Path), default=None,
-              help="Write the timeline there (open it in ui.perfetto.dev).")  # fmt: skip
-@settings_option(
-    "Change a knob of the design first, by its name in the trial's point "
-    "(mapping.up.tile=4). May be repeated."
-)
-@json_option()
-def simulate_command(
-    directory: Path, trial: int | None, out: Path | None, settings: tuple[str, ...], as_json: bool
-) -> None:
-    """Execute a design of a simulated study again and show what it costs.
-
-    \b
-    Examples:
-      tilewright simulate runs/wafer_matvec
-      tilewright simulate runs/wafer_matvec --trial 17 --out timeline.json
-      tilewright simulate runs/wafer_matvec --set arch.variables.GridX=16
-    """
-    from tilewright.dse.run.replay_design import replay_design
-
-    answer = replay_design(directory, trial, out, parse_settings(settings))
-    if as_json:
-        emit(answer.document())
-    else:
-        click.echo(answer.text())
 
 
 def _stopping(directory: Path) -> AbstractContextManager[threading.Event]:
