@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
 
 from tilewright.arch.errors import SpecError
-from tilewright.dse.report.report import write_report
+from tilewright.dse.report.report import render, write_report
 from tilewright.dse.report.report_data import MAX_MAPPINGS, own_front
 from tilewright.dse.run.record import Trial
 from tilewright.dse.run.runner import RunSettings, resume_study, start_study
@@ -92,6 +93,20 @@ def test_every_trial_and_reason_stands_in_the_page_itself(text, result):
     assert f"seed</dt><dd>{result.spec.seed}" in text.lower()
     for digest in result.run.environment()["files"].values():
         assert digest in text
+
+
+def test_a_repeat_of_a_design_of_the_front_is_not_called_beaten(text, result):
+    best = result.front["front"][0]["number"]
+    repeat = replace(result.trials[best], number=len(result.trials), same_as=best)
+    spec = load_stored_study(result.run.path / "spec.resolved.yaml")
+    page = render(result.run, spec, [*result.trials, repeat])
+    states = dict(
+        re.findall(
+            r'data-trial="(\d+)" data-state.*?<span class="chip[^>]*>([^<]*)', page, re.DOTALL
+        )
+    )
+    assert states[str(best)] == "front"
+    assert states[str(repeat.number)] == "repeat"
 
 
 def test_hostile_text_stays_text(toy, tmp_path):

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import os
 from errno import ENOSPC
+from pathlib import Path
 
 import pytest
 from design_files import ARCH, run
+
+from tilewright.dse.study.study_loading import load_study
 
 
 @pytest.fixture(autouse=True)
@@ -28,6 +31,11 @@ def test_the_files_are_valid_and_fit_each_other():
     done = run("validate", "chip.yaml", "layers.yaml", "s.yaml")
     assert done.exit_code == 0, done.stderr
     assert "s.yaml: study, 3 knobs, 27 designs" in done.stdout
+    study = load_study(Path("s.yaml"))
+    reference = study.baselines[0]
+    assert reference.own == reference.point == {
+        "arch.variables.BufferKiB": 256, "arch.variables.Columns": 16, "arch.variables.Rows": 16
+    }  # fmt: skip
     done = run("map", "--arch", "chip.yaml", "--workload", "layers.yaml", "--json")
     answer = json.loads(done.stdout)
     assert answer["certificate"]["kind"] == "optimal"
