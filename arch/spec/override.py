@@ -110,11 +110,14 @@ def _unknown(
     document: Document, node: Node, key: str, step: str, field_names: list[str]
 ) -> SpecError:
     """Return the error for the unknown `step` of `key`; `field_names`: the names that exist."""
+    listed = (
+        "one of: " + ", ".join(field_names[:20]) if field_names else "write it in the file first"
+    )
     return SpecError(
         f"{node.name} has no field {step}" if step else f"{key} names no field",
         where=document.where(node.path),
         value=key,
-        instead=did_you_mean(step, field_names) or "one of: " + ", ".join(field_names[:20]),
+        instead=did_you_mean(step, field_names) or listed,
     )
 
 

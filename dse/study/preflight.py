@@ -17,7 +17,6 @@ from tilewright.dse.study.design_space import Dimension
 from tilewright.dse.study.study import StudyInput, StudySpec
 
 _RANK_SIZES = "rank_sizes."
-_MODELS = {"machine": "simulated", "mapper": "analytical"}  # that have them, alone
 
 
 def preflight(spec: StudySpec) -> None:
@@ -29,7 +28,6 @@ def preflight(spec: StudySpec) -> None:
     first = {d.path: d.values[0] for d in spec.space.dimensions}
     hardware = layout_machine if spec.model in LAYOUT_MODELS else architecture
     hardware(spec.arch, {})
-    _check_models(spec)
     _check_hardware_knobs(spec)
     if spec.model in LAYOUT_MODELS:
         _check_layout_machine(spec)
@@ -44,19 +42,6 @@ def preflight(spec: StudySpec) -> None:
         from tilewright.dse.study.sampler import sampler_settings
 
         make_sampler(sampler_settings(spec), spec.space).propose(0, 0, 1)
-
-
-def _check_models(spec: StudySpec) -> None:
-    """Check that the model of the study has what a knob of machine or mapper changes."""
-    for dimension in spec.space.dimensions:
-        kind = dimension.path.partition(".")[0]
-        model = _MODELS.get(kind, spec.model)
-        if spec.model != model:
-            raise SpecError(
-                f"the knob {dimension.path} has no effect: the {spec.model} model has no {kind}",
-                where=dimension.where,
-                instead=f"leave it out, or use the model {model}",
-            )
 
 
 def _check_hardware_knobs(spec: StudySpec) -> None:
@@ -140,18 +125,13 @@ def _check_mapper(spec: StudySpec) -> None:
 
 def _check_mapping_knobs(spec: StudySpec, einsums: list[str]) -> None:
     kind = choices_type(spec.model)
-    choices = [field.name for field in fields(kind)] if kind else []
+    if kind is None:
+        return
+    choices = [field.name for field in fields(kind)]
     for dimension in spec.space.dimensions:
         path = dimension.path
         if not path.startswith("mapping."):
             continue
-        if kind is None:
-            raise SpecError(
-                f"the knob {path} has no effect: in an {spec.model} study the mapper chooses"
-                " the mapping",
-                where=dimension.where,
-                instead="leave it out, or use another model, such as simulated",
-            )
         _, einsum, choice = path.split(".", 2)
         if choice not in choices:
             raise SpecError(

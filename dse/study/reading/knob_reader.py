@@ -19,6 +19,7 @@ from tilewright.dse.study.study_file import KnobItem, MapperItem, StudyFile
 _KNOB_KINDS = ("arch", "workload", "mapping", "machine", "mapper")
 MAPPER_METRICS = ("energy", "latency", "edp", "usage")
 _FORMULAS = ("objective", "front")
+_MODELS = {"machine": "simulated", "mapper": "analytical"}  # that have them, alone
 _KINDS: dict[type, str] = {bool: "true or false", int: "a whole number", str: "a text"}
 _OF_TRIALS = ("usage", "base", "trial", "status", "baseline", "proof", "gap", "seconds", "verified")
 _NO_VARIABLE = "workload.variables."
@@ -38,6 +39,7 @@ class KnobReader:
         taken = {*METRICS[file.model], *_OF_TRIALS}
         for path, knob in file.space.items():
             dimension = self._dimension(path, knob)
+            _check_effect(dimension, file.model)
             if dimension.name in taken:
                 raise SpecError(
                     "a query could not tell this knob from another knob or figure of that name",
@@ -235,6 +237,25 @@ class KnobReader:
 
 
 _READERS = {"budget": KnobReader.seconds, "max_memory": KnobReader.bytes}
+
+
+def _check_effect(knob: Dimension, model: str) -> None:
+    """Raise SpecError for a knob of the machine, mapper or mapping that a model does not have."""
+    kind = knob.path.partition(".")[0]
+    if kind == "mapping" and model == "analytical":
+        raise SpecError(
+            f"the knob {knob.path} has no effect: in an analytical study the mapper chooses the"
+            " mapping",
+            where=knob.where,
+            instead="a field of the architecture that constrains mappings, such as"
+            " arch.MEMORY.tensors.keep (docs/studies.md), or another model, such as simulated",
+        )
+    if _MODELS.get(kind, model) != model:
+        raise SpecError(
+            f"the knob {knob.path} has no effect: the {model} model has no {kind}",
+            where=knob.where,
+            instead=f"leave it out, or use the model {_MODELS[kind]}",
+        )
 
 
 def _steps(low: float, high: float, step: float) -> tuple[Value, ...]:

@@ -46,6 +46,7 @@ def test_values_by_name(small: str, matmul: Scope) -> None:
         ("BUF.actions.raed.energy", "BUF has no field raed", "did you mean read?"),
         ("BUF.actions.read.enrgy", "BUF has no field enrgy", "did you mean energy?"),
         ("BUF.name", "BUF has no field name", None),
+        ("BUF.spatial.0.fanout", "BUF has no field 0", "write it in the file first"),
         ("variables.M", "the architecture has no variable M", None),
         ("BUF", "BUF names no field", None),
         ("", "a key must be Component.field", None),

@@ -89,6 +89,7 @@ search: {sampler: grid, trials: 4}
     ("knob", "words"),
     [
         ("machine.hop_cycles: {values: [1]}", "the analytical model has no machine"),
+        ("mapping.Z.x: {values: [m]}", "such as arch.MEMORY.tensors.keep"),
         ("mapper.progress: {values: [1]}", "the mapper has no option 'progress'"),
         ("mapper.uneven: {values: [true]}", "uneven takes a text"),
         ("mapper.fusion: {values: ['no']}", "fusion takes true or false"),
@@ -107,6 +108,14 @@ def test_an_option_of_the_mapper_is_checked_before_the_first_trial(
     assert done.exit_code == 2, done.output
     assert words in done.stderr
     assert "study.yaml:7:" in done.stderr
+
+
+def test_a_knob_without_effect_is_named_before_a_baseline_that_leaves_it_out(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    study = ANALYTICAL.replace("KNOB", "mapping.Z.x: {values: [m]}")
+    (tmp_path / "study.yaml").write_text(study + "baselines: [{name: as it is, values: {}}]\n")
+    done = run("validate", "study.yaml")
+    assert "the knob mapping.Z.x has no effect" in done.stderr
 
 
 def test_a_knob_of_the_mapper_is_not_blamed_for_the_workload(tmp_path, monkeypatch):
