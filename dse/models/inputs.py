@@ -90,6 +90,11 @@ class OwnValues:
     mapper: Mapping[str, Any]
     choices: type | None
 
+    def check_architecture(self) -> None:
+        """Raise SpecError for what is wrong in the architecture's file: `of` would find nothing."""
+        if self.arch is not None:
+            architecture(self.arch, {})
+
     def of(self, knob: str) -> Value | None:
         """Return the value that a knob's field has in the files; None if they have none.
 

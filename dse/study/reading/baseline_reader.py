@@ -36,7 +36,7 @@ class BaselineReader:
         """Return the baseline that an item of the study file describes.
 
         position: of the item in its list, for errors. Raises SpecError, with its place, for what is
-        no design of the space.
+        no design of the space, or for an architecture's file that is wrong and has no values then.
         """
         place: DocPath = ("baselines", position, "values")
         point: dict[str, Value] = {}
@@ -52,6 +52,9 @@ class BaselineReader:
             own = {} if self._own is None else self._own_values(self._own, point)
             self._space.choice(point | own)
         except SpecError as error:
+            left_out = [path for path in self._space.paths if path not in point]
+            if self._own is not None and any(path.startswith("arch.") for path in left_out):
+                self._own.check_architecture()  # a file that is wrong has no values
             raise SpecError(
                 f"baseline {item.name}: {error.what}",
                 where=self._document.where(place),

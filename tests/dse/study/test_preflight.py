@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from design_files import run
+from design_files import ARCH, run
 
 from tilewright.dse.command.shipped import studies_folder
 
@@ -116,6 +116,18 @@ def test_a_knob_without_effect_is_named_before_a_baseline_that_leaves_it_out(tmp
     (tmp_path / "study.yaml").write_text(study + "baselines: [{name: as it is, values: {}}]\n")
     done = run("validate", "study.yaml")
     assert "the knob mapping.Z.x has no effect" in done.stderr
+
+
+def test_a_baseline_is_not_blamed_for_what_is_wrong_in_the_architecture(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "chip.yaml").write_text(ARCH.replace("leak_power:", "leak_pwer:", 1))
+    study = ANALYTICAL.replace("KNOB", "arch.variables.Lanes: {values: [2, 4]}")
+    study = study.replace("file: edge_npu", "file: chip.yaml")
+    assert "chip.yaml" in study
+    (tmp_path / "study.yaml").write_text(study + "baselines: [{name: as it is, values: {}}]\n")
+    done = run("validate", "study.yaml")
+    assert "unknown field leak_pwer" in done.stderr
+    assert "chip.yaml:" in done.stderr
 
 
 def test_a_knob_of_the_mapper_is_not_blamed_for_the_workload(tmp_path, monkeypatch):
