@@ -39,7 +39,6 @@ class KnobReader:
         taken = {*METRICS[file.model], *_OF_TRIALS}
         for path, knob in file.space.items():
             dimension = self._dimension(path, knob)
-            _check_effect(dimension, file.model)
             if dimension.name in taken:
                 raise SpecError(
                     "a query could not tell this knob from another knob or figure of that name",
@@ -239,8 +238,13 @@ class KnobReader:
 _READERS = {"budget": KnobReader.seconds, "max_memory": KnobReader.bytes}
 
 
-def _check_effect(knob: Dimension, model: str) -> None:
+def check_effects(space: Space, model: str) -> None:
     """Raise SpecError for a knob of the machine, mapper or mapping that a model does not have."""
+    for knob in space.dimensions:
+        _check_effect(knob, model)
+
+
+def _check_effect(knob: Dimension, model: str) -> None:
     kind = knob.path.partition(".")[0]
     if kind == "mapping" and model == "analytical":
         raise SpecError(

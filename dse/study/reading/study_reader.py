@@ -21,7 +21,7 @@ from tilewright.dse.sampling.sampler_names import check_sampler
 from tilewright.dse.study.changed_keys import replaced
 from tilewright.dse.study.design_space import Space, Value
 from tilewright.dse.study.reading.baseline_reader import BaselineReader
-from tilewright.dse.study.reading.knob_reader import MAPPER_METRICS, KnobReader
+from tilewright.dse.study.reading.knob_reader import MAPPER_METRICS, KnobReader, check_effects
 from tilewright.dse.study.reading.metric_reader import MetricReader
 from tilewright.dse.study.study import Baseline, DesignLimits, StudyInput, StudySpec
 from tilewright.dse.study.study_file import NAME_OF_A_STUDY, ArchFile, InputFile, StudyFile
@@ -59,6 +59,7 @@ class StudyReader:
         file = parse(StudyFile, self._document, data=data)
         self._check_name(file.name)
         space = self._knobs.space(file)
+        check_effects(space, file.model)
         arch, workloads = self._arch(file, variables), self._workloads(file, variables)
         machine = self._machine(file)
         search = file.search
