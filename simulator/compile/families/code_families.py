@@ -75,7 +75,7 @@ class _Stage:
         del self.answers[MOST_WAYS:]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Family:
     members: ValueCache = field(default_factory=lambda: ValueCache(64))
     stages: dict[Hashable, _Stage] = field(default_factory=dict)
@@ -112,6 +112,14 @@ def _family_of(code: ElementCode) -> tuple[_Family, tuple[int, ...]] | None:
         return None if parts is None else (_FAMILIES.of(parts.shape, _Family), parts.numbers)
 
     return _MEMBERS.of(code, "family", found)  # type: ignore[no-any-return]
+
+
+def twin_key(code: ElementCode) -> Hashable | None:
+    """Return a key that is equal for codes which differ in names only; None if there is none.
+
+    What is asked about their numbers, and not about names, has one answer (engines.md §9).
+    """
+    return _family_of(code)
 
 
 def family_answer(

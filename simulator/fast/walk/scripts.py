@@ -1,7 +1,7 @@
 """The scripts of codes: each code is walked once, a family of codes twice or so.
 
 Codes of a family differ in names and numbers only. A walk with traced numbers gives formulas for
-the tables of all members (engines.md §9).
+the tables of all members; those that differ in names only have one script (engines.md §9).
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from tilewright.arch.memo import IdentityCache
+from tilewright.arch.memo import IdentityCache, ValueCache
 from tilewright.simulator.compile.code.code_tables import block_of, compiled_rows
 from tilewright.simulator.compile.families.code_families import (
     AnswerFiller,
     constant_answer,
     family_answer,
+    twin_key,
 )
 from tilewright.simulator.compile.families.traced_numbers import FamilyConditions, Formulas, Ints
 from tilewright.simulator.compile.table_blocks import CodeBlock, CodeLayout, CompileTarget
@@ -39,6 +40,8 @@ MOST_TRACED: Final = 200
 """Instructions of the longest walk with traced numbers."""
 _SCRIPTS: Final = IdentityCache(256)
 """Scripts of blocks, or the reason why there is none."""
+_TWINS: Final = ValueCache(256)
+"""The same by codes without their names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +64,20 @@ class PlacedCode:
 def script_of(code: PlacedCode, steps: int) -> Script:
     """Return the script of a compiled code: the runs of operations of an element, in order.
 
-    It is found once per code, and by formulas for codes that differ only in numbers (engines.md
-    §9). steps: most instructions that are followed. Raises NotCovered if the order depends on times
-    or the code does what the fast engine does not cover.
+    It is found once for codes that differ only in names, and by formulas for those that differ in
+    numbers, too (engines.md §9). steps: most instructions that are followed. Raises NotCovered if
+    the order depends on times or the code does what the fast engine does not cover.
     """
-    script = _SCRIPTS.of(code.block, steps, partial(_script_or_reason, code, steps))
+    script = _SCRIPTS.of(code.block, steps, partial(_twins_script, code, steps))
     if isinstance(script, str):
         raise NotCovered(script)
     return script  # type: ignore[no-any-return]
+
+
+def _twins_script(code: PlacedCode, steps: int) -> Script | str:
+    """Return the script of a code, or of one that differs in names only; or why there is none."""
+    find, key = partial(_script_or_reason, code, steps), twin_key(code.block.layout.code)
+    return find() if key is None else _TWINS.of((key, code.block.target.number, steps), find)
 
 
 def _script_or_reason(placed: PlacedCode, steps: int) -> Script | str:
