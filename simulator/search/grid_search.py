@@ -115,11 +115,13 @@ _WAYS_OUT = {
 
 def no_mapping(einsum: Einsum, reasons: Counter[Refusal]) -> NoFeasibleMapping:
     """Return the error for an Einsum without a mapping that fits, with the frequent reasons."""
-    shown = "; ".join(f"{number} x {refusal.what}" for refusal, number in reasons.most_common(3))
+    shown = "; ".join(
+        f"{number:,} cannot be built: {refusal.what}" for refusal, number in reasons.most_common(3)
+    )
     kinds = {refusal.kind for refusal in reasons}
     ways = [way for kind, way in _WAYS_OUT.items() if kind in kinds]
     if kinds != {RefusalKind.INSTRUCTION}:  # which is missing whatever the constraints
         ways.append("fewer constraints")
     return NoFeasibleMapping(
-        f"no mapping of {einsum.name} fits the grid: {shown}", instead=", or ".join(ways)
+        f"no mapping of {einsum.name} fits the grid; {shown}", instead=", or ".join(ways)
     )
