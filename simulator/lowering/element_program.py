@@ -26,9 +26,11 @@ from tilewright.simulator.lowering.rings.shift_program import (
 from tilewright.simulator.lowering.routes import input_color
 from tilewright.simulator.lowering.sum_roles import SHARE, Role
 from tilewright.simulator.lowering.sums.sum_operations import (
+    PASSED_LAST,
     SumOperation,
     append_step,
     machine_operation,
+    passed_parts,
     sends_beside_work,
     sum_operations,
 )
@@ -120,9 +122,10 @@ def _declare_sums(code: CodeBuilder, read: SpaceTime, role: Role, free: Sequence
     if role.passes is not None:
         queue = next(queues)
         code.input_queue(queue, role.passes)
-        passed = output.values * role.passed
-        code.fabin(f"{role.passes}_in", queue, passed, simd=simd)
-        code.fabout(f"{output.name}_pass", sending, passed, simd=simd)
+        parts = passed_parts(output.values, role.passed)
+        for end, part in {"" if p == parts[0] else PASSED_LAST: p for p in parts}.items():
+            code.fabin(f"{role.passes}_in{end}", queue, part, simd=simd)
+            code.fabout(f"{output.name}_pass{end}", sending, part, simd=simd)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +140,8 @@ class _ElementProgram:
 
     @property
     def sums(self) -> tuple[SumOperation, ...]:
-        return sum_operations(self.read.output.name, self.role)
+        output = self.read.output
+        return sum_operations(output.name, self.role, output.values)
 
     # -- one step after the other ----------------------------------------------------------
 

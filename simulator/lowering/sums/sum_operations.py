@@ -7,14 +7,19 @@ joined by a map: a scalar instruction for each value that comes (theory/grid.md 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from tilewright.mapper.grid.space_time import SpaceTime
 from tilewright.mapper.workload.formulas.expression import joins_by_max
 from tilewright.simulator.build.task_builder import TaskBuilder
+from tilewright.simulator.check.limits import MAX_FABRIC_EXTENT
 from tilewright.simulator.isa.dsd import Ref
 from tilewright.simulator.lowering.number_operations import conversion_of, move_of, operation_on
 from tilewright.simulator.lowering.sum_roles import SHARE, Role
 from tilewright.simulator.profiles.profile import Profile
+
+PASSED_LAST: Final = "_last"
+"""Behind the names of the descriptors of a last operation that passes on fewer tiles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +48,19 @@ class SumOperation:
         return f"{'add' if len(self.sources) == 2 else 'send'} {output}"
 
 
-def sum_operations(output: str, role: Role) -> tuple[SumOperation, ...]:
-    """Return the operations of a role on the sums and results of one output tile.
+def passed_parts(values: int, passed: int) -> tuple[int, ...]:
+    """Return how many values each operation passes on: whole tiles, as many as one can.
+
+    values: of a tile; passed: number of tiles of other elements. Example: 20 tiles of 2,000 values
+    go in two operations, of 16 and of 4 tiles.
+    """
+    most = max(1, MAX_FABRIC_EXTENT // values)
+    full, rest = divmod(passed, most)
+    return (most * values,) * full + ((rest * values,) if rest else ())
+
+
+def sum_operations(output: str, role: Role, values: int) -> tuple[SumOperation, ...]:
+    """Return the operations of a role on the sums and results of one output tile of `values`.
 
     The last sum that arrives is added while the tile is sent, unless the role stores it; each sum
     before it goes through memory. Example: sums arrive on colors a and b, and the tile is Z; the
@@ -53,13 +69,15 @@ def sum_operations(output: str, role: Role) -> tuple[SumOperation, ...]:
     """
     tile = f"{output}_tile"
     if role.share == "send":
-        return (*_additions(output, role), SumOperation(f"{SHARE}_out", (tile,), shares=True))
+        last = SumOperation(f"{SHARE}_out", (tile,), shares=True)
+        return (*_additions(output, role, values), last)
     if role.share == "receive":
-        return (*_additions(output, role), SumOperation(tile, (f"{SHARE}_in",), shares=True))
-    return _additions(output, role)
+        last = SumOperation(tile, (f"{SHARE}_in",), shares=True)
+        return (*_additions(output, role, values), last)
+    return _additions(output, role, values)
 
 
-def _additions(output: str, role: Role) -> tuple[SumOperation, ...]:
+def _additions(output: str, role: Role, values: int) -> tuple[SumOperation, ...]:
     received = [f"{color}_in" for color in role.receives]
     tile, onward = f"{output}_tile", f"{output}_out"
     if role.send is None:
@@ -71,8 +89,13 @@ def _additions(output: str, role: Role) -> tuple[SumOperation, ...]:
     sent = SumOperation(onward, (tile, *last), leaves=role.sends_result)
     if role.passes is None:
         return (*through, sent)
-    passed = SumOperation(f"{output}_pass", (f"{role.passes}_in",), passes=True)
-    return (*through, sent, passed)
+    parts = passed_parts(values, role.passed)
+    ends = ["" if part == parts[0] else PASSED_LAST for part in parts]
+    passed = (
+        SumOperation(f"{output}_pass{end}", (f"{role.passes}_in{end}",), passes=True)
+        for end in ends
+    )
+    return (*through, sent, *passed)
 
 
 def joining_operation(read: SpaceTime) -> str | None:

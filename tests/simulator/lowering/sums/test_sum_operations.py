@@ -19,6 +19,7 @@ from tilewright.simulator.lowering.sums.sum_operations import (
     SumOperation,
     append_sum,
     joining_cycles,
+    passed_parts,
     sends_beside_work,
     sum_operations,
 )
@@ -41,11 +42,32 @@ def added(form: str, dtype: str, *, passes: bool = False) -> SpaceTime:
 
 def test_the_last_sum_that_comes_is_sent_on_at_once() -> None:
     role = Role(("a", "b"), send="c", passes="d", passed=2)
-    assert sum_operations("Z", role) == (
+    assert sum_operations("Z", role, 6) == (
         SumOperation("Z_tile", ("Z_tile", "a_in")),
         SumOperation("Z_out", ("Z_tile", "b_in")),
         SumOperation("Z_pass", ("d_in",), passes=True),
     )
+
+
+@pytest.mark.parametrize(
+    ("values", "passed", "parts"),
+    [
+        (2048, 15, (30720,)),
+        (2048, 16, (30720, 2048)),
+        (2000, 20, (32000, 8000)),
+        (2048, 30, (30720, 30720)),
+        (30000, 3, (30000, 30000, 30000)),
+        (1, 0x7FFF, (0x7FFE, 1)),
+    ],
+)
+def test_what_is_passed_on_goes_in_as_many_operations_as_it_needs(
+    values: int, passed: int, parts: tuple[int, ...]
+) -> None:
+    assert passed_parts(values, passed) == parts
+    assert sum(parts) == values * passed
+    steps = sum_operations("Z", Role((), send="c", passes="d", passed=passed), values)
+    assert [step.passes for step in steps] == [False] + [True] * len(parts)
+    assert len({step.dest for step in steps[1:]}) == len(set(parts))
 
 
 @pytest.mark.parametrize(
