@@ -14,6 +14,7 @@ from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.buffer_memory import MemoryInput
 from tilewright.simulator.compile.compiled_program import CompiledProgram, compile_program
 from tilewright.simulator.compile.fabric.queue_fusion import Ids, fuse_queues, restore_pops
+from tilewright.simulator.compile.store_header import NEVER
 from tilewright.simulator.diagnose.deadlock import find_waits
 from tilewright.simulator.diagnose.final_state import FinalState
 from tilewright.simulator.diagnose.run_errors import run_error
@@ -82,6 +83,7 @@ class Machine:
         self._counts_queues = queues or interval > 0
         self._interval = interval
         self._fused: tuple[at.Table, Ids] | None = None
+        self._paused: RepeatingRun | None = None
 
     @property
     def fused_store(self) -> tuple[at.Table, Ids]:
@@ -141,22 +143,37 @@ class Machine:
         border is 0. So no branch may depend on values of the data, as none does in the program of a
         mapping. Raises what `run` raises.
         """
+        cycles = self.repeating_cycles()
+        if cycles is not None:
+            return cycles
+        return end_cycle(FinalState(self.compiled, self._finish(self._no_values(), None)[0]))
+
+    def repeating_cycles(self, visits: int = NEVER) -> int | None:
+        """Return what `cycles` returns if a run ends after so many visits, repetitions skipped.
+
+        visits: of elements and queues in a cycle. None if it does not end, or if repetitions of the
+        program are never skipped; the next call, of `cycles` too, goes on with the run.
+        """
+        if not self.fuses or not may_repeat(self.compiled):
+            return None
+        run, self._paused = self._paused or self._repeating_run(), None
+        if not run.run(None if self.stop is None else partial(_ask, self.stop), visits):
+            self._paused = run
+            return None
+        final = FinalState(self.compiled, run.store)
+        is_right = run.store[at.S_ERROR] == at.OK and final.is_complete()
+        return end_cycle(final) if is_right else None
+
+    def _no_values(self) -> RunData:
+        """Return the data of a run without values."""
         edges = {p.name: np.zeros((p.positions, p.count)) for p in self.program.edge_inputs}
         data = run_data(self.program, None, edges, timeline=False)
         data.header[at.S_TIMES_ONLY] = 1
-        if self.fuses and may_repeat(self.compiled):
-            store = self._without_repeats(data)
-            final = FinalState(self.compiled, store)
-            if store[at.S_ERROR] == at.OK and final.is_complete():
-                return end_cycle(final)
-        return end_cycle(FinalState(self.compiled, self._finish(data, None)[0]))
+        return data
 
-    def _without_repeats(self, data: RunData) -> at.Table:
-        """Run with merged queues and without values; skip repetitions."""
-        store, sram = self._begin(self.fused_store[0], data)
-        run = RepeatingRun(self.compiled, store, sram)
-        run.run(None if self.stop is None else partial(_ask, self.stop))
-        return store
+    def _repeating_run(self) -> RepeatingRun:
+        store, sram = self._begin(self.fused_store[0], self._no_values())
+        return RepeatingRun(self.compiled, store, sram)
 
     def _finish(
         self, data: RunData, recorder: IntervalRecorder | None

@@ -65,6 +65,7 @@ class RepeatingRun:
     def __init__(self, compiled: CompiledProgram, store: at.Table, sram: at.Memory) -> None:
         self.compiled, self.store, self.sram = compiled, store, sram
         self.left_out = 0
+        self._limit = int(store[at.S_LIMIT])
         self._between = VISITS_BETWEEN * compiled.parts.element.rows
         self._before = VISITS_BEFORE * compiled.parts.element.rows
         self._chosen_at = self._between  # visits at which an operation is chosen anew
@@ -83,14 +84,15 @@ class RepeatingRun:
     def _seen(self) -> deque[Snapshot]:
         return deque(maxlen=self.state.kept(MOST_KEPT, KEPT))
 
-    def run(self, ask: Ask | None = None) -> None:
+    def run(self, ask: Ask | None = None, visits: int = NEVER) -> bool:
         """Run to the end, to an error, or to the limit of cycles; `store` is changed to that state.
 
         `ask`: called with the store and the cycle at least every 960 simulated cycles; it may raise
-        to end the run.
+        to end the run. `visits`: of agents, after which it pauses: it returns False then, and goes
+        on when it is called again.
         """
-        store, limit = self.store, int(self.store[at.S_LIMIT])
-        while True:
+        store, limit = self.store, self._limit
+        while store[at.S_VISITS] < visits:
             cycles = DISTANCE if self._looks else MOST_CYCLES
             store[at.S_LIMIT] = min(limit, int(store[at.S_CYCLE]) + cycles - 1)
             step_to_end(store, self.sram)
@@ -101,9 +103,10 @@ class RepeatingRun:
                 store[at.S_ERROR] = at.OK
                 self._go_on()
             elif store[at.S_ERROR] != at.OK or not _goes_on(store):
-                return
+                return True
             else:
                 self._begun()
+        return False
 
     def _go_on(self) -> None:
         """Do what is due after some simulation: look at the state, or choose an operation to watch.

@@ -66,6 +66,10 @@ COMPILATION_PAYS: Final = 1 << 23
 """Those of a run that is worth some seconds: the kernels are compiled once on a computer."""
 MANY: Final = 1 << 27
 """Those of all shorter runs of a search together, when they have taken as long."""
+REPEATS_PAY: Final = 1 << 23
+"""Those of a run that is worth some seconds: the machine may skip repetitions of most of it."""
+REPEATED: Final = 32
+"""Then it visits an element in fewer than one of so many cycles."""
 SLOWER: Final = 8
 """A visit of an element takes up to so many times as long on a large grid, which no cache holds."""
 IN_VAIN: Final = 2
@@ -397,14 +401,19 @@ class Candidates:
     def _simulated_cycles(self, choice: GridChoice, stop: Stop | None) -> int:
         plan, profile = self.plan(choice), self.quick.profile
         program, effort = program_of(plan), self._effort(choice)
+        machine = Machine(program, profile)
+        machine.stop = stop
         if effort is not None:
+            visits = int(self.quick.cycles(choice.family) * choice.family.elements)
+            if visits >= REPEATS_PAY:
+                cycles = machine.repeating_cycles(visits // REPEATED)
+                if cycles is not None:
+                    return cycles
             cycles = _proved_cycles(program, profile, int(self.quick.cycles(choice.family)), effort)
             if cycles is not None:
                 self._past.proved += 1
                 return cycles
             self._past.in_vain += 1
-        machine = Machine(program, profile)
-        machine.stop = stop
         return machine.cycles()
 
     def _effort(self, choice: GridChoice) -> ProofEffort | None:
