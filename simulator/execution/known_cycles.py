@@ -11,12 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from threading import Lock
 from typing import Any, Final
 
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.mapper.grid.grid_mapspace import GridChoice, GridFamily, GridMapspace
 from tilewright.mapper.searches.shared.hit_counts import EINSUMS, SIMULATIONS
-from tilewright.mapper.workload.errors import InfeasibleMapping, Refusal, RefusalKind
+from tilewright.mapper.workload.errors import InfeasibleMapping, Refusal
+from tilewright.simulator.known.canonical_names import canonical_names, with_plain_ranks
 from tilewright.simulator.known.code_hash import code_hash
 from tilewright.simulator.known.content_key import NoKeyError, content_key
 from tilewright.simulator.known.content_store import NOTHING_KEPT as NO_STORE
@@ -46,12 +48,18 @@ class CyclesQuestion:
 
     @property
     def key(self) -> str:
-        """A hash of the question; its constraints are left out, as a candidate has none."""
-        space = self.space
-        part = machine_part(self.flat)
-        return content_key(
-            code_hash(), part, space.einsum, space.staying, self.kept, self.profile
-        )  # fmt: skip
+        """A hash of the question; its constraints are left out, as a candidate has none.
+
+        Questions that differ in the names of an Einsum only, in the same order, have one.
+        """
+        einsum, part = with_plain_ranks(self.space.einsum), machine_part(self.flat)
+        decides = code_hash(), part, einsum, self.space.staying, self.kept, self.profile
+        return content_key(*decides, names=self.names)
+
+    @property
+    def names(self) -> dict[str, str]:
+        """What stands for the names of the Einsum in keys."""
+        return canonical_names(self.space.einsum)
 
 
 class KnownCycles:
@@ -63,16 +71,20 @@ class KnownCycles:
     def __init__(self, question: CyclesQuestion | None = None, store: ContentStore = NO_STORE):
         self._store, self._key = store, ""
         self._new: dict[str, dict[str, int | None]] = {_RAN: {}, _TIMED: {}}
+        self._running: dict[str, Any] = {}
         self._names: dict[GridFamily, str] = {}
         self._found: dict[str, Any] = {}
-        if question is None or store.folder is None:
+        if question is None or not store.keeps:
             return
         try:
             self._key = question.key
         except NoKeyError:
             return
-        space = question.space
-        self._bounds_key = content_key(self._key, space.constraints, space.nests, space.is_wide)
+        space, self._stand_for = question.space, question.names
+        decides = self._key, space.constraints, space.nests, space.is_wide
+        self._bounds_key = content_key(*decides, names=self._stand_for)
+        self._new = {how: store.shared(f"{self._key} {how}") for how in self._new}
+        self._running = store.shared(f"{self._key} running")
         self._found = self._read()
 
     def _read(self) -> dict[str, Any]:
@@ -96,7 +108,7 @@ class KnownCycles:
         """
         if self._key:
             EINSUMS.asked += 1
-            known = _bounds_in(self._store.get(self._bounds_key), len(families))
+            known = _bounds_in(self._store.get(self._bounds_key), families, bound_of)
             if known is not None:
                 EINSUMS.shared += 1
                 yield from enumerate(known)
@@ -106,8 +118,8 @@ class KnownCycles:
             bounds[number] = _bound(bound_of, families[number])
             yield number, bounds[number]
         if self._key:
-            plain = [_plain(bounds[number]) for number in range(len(families))]
-            self._store.put(self._bounds_key, {"bounds": plain})
+            in_order = [bounds[number] for number in range(len(families))]
+            self._store.put(self._bounds_key, {"bounds": _plain(in_order)})
 
     def ran(self, choice: GridChoice, simulate: Callable[[], int]) -> int:
         """Return the cycles of a choice, simulated if they are not known."""
@@ -124,16 +136,18 @@ class KnownCycles:
             return find()
         SIMULATIONS.asked += 1
         name = self._name(choice)
-        found = self._found.get(how, {}).get(name, _UNKNOWN)
-        if isinstance(found, int) or (found is None and how == _TIMED):
-            SIMULATIONS.shared += 1
-            return found
-        cycles = self._new[how][name] = find()
-        return cycles
+        with self._running.setdefault(f"{how} {name}", Lock()):
+            found = self._found.get(how, {}).get(name, self._new[how].get(name, _UNKNOWN))
+            if isinstance(found, int) or (found is None and how == _TIMED):
+                SIMULATIONS.shared += 1
+                return found
+            cycles = self._new[how][name] = find()
+            return cycles
 
     def _name(self, choice: GridChoice) -> str:
         if choice.family not in self._names:
-            self._names[choice.family] = content_key(choice.family)[:20]
+            key = content_key(choice.family, names=self._stand_for)
+            self._names[choice.family] = key[:20]
         return f"{self._names[choice.family]} {choice.reduction}"
 
     def save(self) -> None:
@@ -151,26 +165,46 @@ def _bound(bound_of: Callable[[GridFamily], float], family: GridFamily) -> Bound
         return Refusal.of(error)
 
 
-def _plain(bound: Bound | Fraction) -> object:
-    if isinstance(bound, Refusal):
-        return bound._asdict()
-    return [bound.numerator, bound.denominator] if isinstance(bound, Fraction) else bound
+def _plain(bounds: Sequence[Bound | Fraction]) -> list[object]:
+    """Return bounds as plain data; a refusal names the first family that has the same one.
+
+    Its words are not kept: they may have names in them.
+    """
+    first: dict[Refusal, int] = {}
+    plain: list[object] = []
+    for number, bound in enumerate(bounds):
+        if isinstance(bound, Refusal):
+            plain.append({"as": first.setdefault(bound, number)})
+        else:
+            plain.append(
+                [bound.numerator, bound.denominator] if isinstance(bound, Fraction) else bound
+            )
+    return plain
 
 
-def _bound_in(found: Any) -> Any:
-    """Return a bound as it was before `_plain`."""
-    if isinstance(found, dict):
-        return Refusal(str(found["what"]), RefusalKind(found["kind"]))
-    return Fraction(*found) if isinstance(found, list) else found
+def _bounds_in(
+    found: Any, families: Sequence[GridFamily], bound_of: Callable[[GridFamily], float]
+) -> list[Bound] | None:
+    """Return the bounds that an answer of the store has; None if it has not so many.
 
+    bound_of: gives the words of each refusal anew.
+    """
+    refusals: dict[int, Bound] = {}
 
-def _bounds_in(found: Any, count: int) -> list[Bound] | None:
-    """Return the bounds that an answer of the store has; None if it has not so many."""
+    def bound_in(found: Any) -> Any:
+        if not isinstance(found, dict):
+            return Fraction(*found) if isinstance(found, list) else found
+        number = found["as"]
+        if number not in refusals:
+            refusals[number] = _bound(bound_of, families[number])
+        refusal = refusals[number]
+        return refusal if isinstance(refusal, Refusal) else None
+
     try:
-        bounds: list[Any] = list(map(_bound_in, found["bounds"]))
-    except (TypeError, KeyError, ValueError, ZeroDivisionError):
+        bounds: list[Any] = list(map(bound_in, found["bounds"]))
+    except (TypeError, KeyError, IndexError, ValueError, ZeroDivisionError):
         return None
-    is_right = len(bounds) == count and all(
+    is_right = len(bounds) == len(families) and all(
         isinstance(b, int | float | Fraction | Refusal) for b in bounds
     )
     return bounds if is_right else None

@@ -37,6 +37,15 @@ class ContentStore:
     folder: Path | None
     most_bytes: int = MOST_BYTES
 
+    @property
+    def keeps(self) -> bool:
+        """Whether answers are kept at all."""
+        return self.folder is not None
+
+    def shared(self, key: str) -> dict[str, Any]:  # noqa: ARG002 (for a search, see SearchAnswers)
+        """Return the values that grow under a key while a search goes on, none so far."""
+        return {}
+
     def get(self, key: str) -> Any:
         """Return the answer of a key, plain JSON data; None if there is none, or a damaged one."""
         if self.folder is None:

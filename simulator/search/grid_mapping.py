@@ -27,6 +27,7 @@ from tilewright.simulator.execution.mapped_workload import grid_path
 from tilewright.simulator.execution.prediction import Prediction, predict_execution
 from tilewright.simulator.execution.values.einsum_data import EinsumData
 from tilewright.simulator.isa.machine_errors import RunStoppedError
+from tilewright.simulator.known.search_answers import SearchAnswers
 from tilewright.simulator.lowering.addresses import LeftTensors
 from tilewright.simulator.search.candidate_search import CandidateSearch
 from tilewright.simulator.search.candidates.candidate_runs import (
@@ -213,13 +214,15 @@ def cascade_of(
     whole = budget if request.budget_s else UNLIMITED
     einsums_left = iter(range(len(workload.einsums), 0, -1))
     flats = grid_paths(arch, workload)
+    known = request.settings.known  # and equal Einsums share what is found of one
+    settings = replace(request.settings, known=SearchAnswers(known.folder, known.most_bytes))
     data = {
         e.name: EinsumData(e, seed=request.settings.seed, grid=grid_of(flats[e.name]))
         for e in workload.einsums
     }
 
     def candidates(flat: FlatArch, space: GridMapspace, left_tensors: LeftTensors) -> Candidates:
-        new = Candidates.unbounded(request.objective, request.settings, flat, space, left_tensors)
+        new = Candidates.unbounded(request.objective, settings, flat, space, left_tensors)
         budget = whole.share(1 / next(einsums_left, 1))
         return replace(new.bounded(budget), data=data[space.einsum.name])
 
