@@ -31,5 +31,5 @@ def with_plain_ranks(einsum: Einsum) -> Einsum:
 def _with_plain_ranks(access: TensorAccess) -> TensorAccess:
     places = {rank: str(place) for place, (rank, _) in enumerate(access.projection)}
     projection = tuple((places[rank], index) for rank, index in access.projection)
-    padded = tuple((places[rank], size) for rank, size in access.padded)
+    padded = tuple((places.get(rank, rank), size) for rank, size in access.padded)
     return replace(access, projection=projection, padded=padded)
