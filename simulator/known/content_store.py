@@ -42,7 +42,7 @@ class ContentStore:
         """Whether answers are kept at all."""
         return self.folder is not None
 
-    def shared(self, key: str) -> dict[str, Any]:  # noqa: ARG002 (for a search, see SearchAnswers)
+    def shared(self, key: str) -> dict[Any, Any]:  # noqa: ARG002 (for a search, see SearchAnswers)
         """Return the values that grow under a key while a search goes on, none so far."""
         return {}
 

@@ -18,7 +18,7 @@ class SearchAnswers(ContentStore):
     """A store for one search: what is put into it is there for the search in any case."""
 
     _answers: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
-    _shared: dict[str, dict[str, Any]] = field(default_factory=dict, repr=False, compare=False)
+    _shared: dict[str, dict[Any, Any]] = field(default_factory=dict, repr=False, compare=False)
     _lock: Any = field(default_factory=Lock, repr=False, compare=False)
 
     @property
@@ -37,7 +37,7 @@ class SearchAnswers(ContentStore):
         self._answers[key] = answer
         super(SearchAnswers, self).put(key, answer)
 
-    def shared(self, key: str) -> dict[str, Any]:
+    def shared(self, key: str) -> dict[Any, Any]:
         """Return the values that grow under a key while a search goes on: one object for a key."""
         with self._lock:
             return self._shared.setdefault(key, {})

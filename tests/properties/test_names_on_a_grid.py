@@ -15,7 +15,7 @@ from tilewright.mapper.grid.grid_mapspace import GridMapspace
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings
-from tilewright.simulator.execution.known_cycles import CyclesQuestion
+from tilewright.simulator.execution.known.known_cycles import CyclesQuestion
 from tilewright.simulator.execution.mapped_workload import grid_path
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.lowering.addresses import NOTHING_KEPT

@@ -36,7 +36,7 @@ from tilewright.simulator.execution.einsum_execution import (
     ExecutionSettings,
     execute_plan,
 )
-from tilewright.simulator.execution.known_cycles import CyclesQuestion, KnownCycles
+from tilewright.simulator.execution.known.known_cycles import CyclesQuestion, KnownCycles
 from tilewright.simulator.execution.values.einsum_data import EinsumData
 from tilewright.simulator.fast.fast_entries import are_compiled
 from tilewright.simulator.fast.fast_machine import FastMachine

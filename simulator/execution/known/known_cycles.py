@@ -10,15 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from threading import Lock
 from typing import Any, Final
 
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.mapper.grid.grid_mapspace import GridChoice, GridFamily, GridMapspace
 from tilewright.mapper.searches.shared.hit_counts import EINSUMS, SIMULATIONS
-from tilewright.mapper.workload.errors import InfeasibleMapping, Refusal
-from tilewright.simulator.known.canonical_names import canonical_names, with_plain_ranks
+from tilewright.simulator.execution.known.canonical_names import canonical_names, with_plain_ranks
+from tilewright.simulator.execution.known.known_bounds import Bound, KnownBounds
 from tilewright.simulator.known.code_hash import code_hash
 from tilewright.simulator.known.content_key import NoKeyError, content_key
 from tilewright.simulator.known.content_store import NOTHING_KEPT as NO_STORE
@@ -27,8 +26,6 @@ from tilewright.simulator.known.machine_part import machine_part
 from tilewright.simulator.lowering.addresses import LeftTensors
 from tilewright.simulator.profiles.profile import Profile
 
-Bound = float | Refusal
-"""Cycles that no member of a family goes below (a number of any kind), or why it has no member."""
 _RAN, _TIMED = "ran", "timed"
 _UNKNOWN: Final = object()
 
@@ -72,6 +69,7 @@ class KnownCycles:
         self._store, self._key = store, ""
         self._new: dict[str, dict[str, int | None]] = {_RAN: {}, _TIMED: {}}
         self._running: dict[str, Any] = {}
+        self._bounds: dict[int, Any] = {}
         self._names: dict[GridFamily, str] = {}
         self._found: dict[str, Any] = {}
         if question is None or not store.keeps:
@@ -85,6 +83,7 @@ class KnownCycles:
         self._bounds_key = content_key(*decides, names=self._stand_for)
         self._new = {how: store.shared(f"{self._key} {how}") for how in self._new}
         self._running = store.shared(f"{self._key} running")
+        self._bounds = store.shared(f"{self._bounds_key} bounds")
         self._found = self._read()
 
     def _read(self) -> dict[str, Any]:
@@ -106,20 +105,18 @@ class KnownCycles:
         are asked for. bound_of: gives one; raises InfeasibleMapping if no member fits. The bounds
         are kept once all families have been taken.
         """
+        bounds = KnownBounds(families, bound_of, self._bounds)
         if self._key:
             EINSUMS.asked += 1
-            known = _bounds_in(self._store.get(self._bounds_key), families, bound_of)
-            if known is not None:
-                EINSUMS.shared += 1
-                yield from enumerate(known)
-                return
-        bounds: dict[int, Bound] = {}
+            bounds.read(self._store.get(self._bounds_key))
+        if bounds.are_whole:
+            EINSUMS.shared += 1
+            yield from ((number, bounds.of(number)) for number in range(len(families)))
+            return
         for number in order:
-            bounds[number] = _bound(bound_of, families[number])
-            yield number, bounds[number]
+            yield number, bounds.of(number)
         if self._key:
-            in_order = [bounds[number] for number in range(len(families))]
-            self._store.put(self._bounds_key, {"bounds": _plain(in_order)})
+            self._store.put(self._bounds_key, {"bounds": bounds.plain()})
 
     def ran(self, choice: GridChoice, simulate: Callable[[], int]) -> int:
         """Return the cycles of a choice, simulated if they are not known."""
@@ -156,55 +153,3 @@ class KnownCycles:
             there = self._read()
             merged = {how: {**there.get(how, {}), **new} for how, new in self._new.items()}
             self._store.put(self._key, merged)
-
-
-def _bound(bound_of: Callable[[GridFamily], float], family: GridFamily) -> Bound:
-    try:
-        return bound_of(family)
-    except InfeasibleMapping as error:
-        return Refusal.of(error)
-
-
-def _plain(bounds: Sequence[Bound | Fraction]) -> list[object]:
-    """Return bounds as plain data; a refusal names the first family that has the same one.
-
-    Its words are not kept: they may have names in them.
-    """
-    first: dict[Refusal, int] = {}
-    plain: list[object] = []
-    for number, bound in enumerate(bounds):
-        if isinstance(bound, Refusal):
-            plain.append({"as": first.setdefault(bound, number)})
-        else:
-            plain.append(
-                [bound.numerator, bound.denominator] if isinstance(bound, Fraction) else bound
-            )
-    return plain
-
-
-def _bounds_in(
-    found: Any, families: Sequence[GridFamily], bound_of: Callable[[GridFamily], float]
-) -> list[Bound] | None:
-    """Return the bounds that an answer of the store has; None if it has not so many.
-
-    bound_of: gives the words of each refusal anew.
-    """
-    refusals: dict[int, Bound] = {}
-
-    def bound_in(found: Any) -> Any:
-        if not isinstance(found, dict):
-            return Fraction(*found) if isinstance(found, list) else found
-        number = found["as"]
-        if number not in refusals:
-            refusals[number] = _bound(bound_of, families[number])
-        refusal = refusals[number]
-        return refusal if isinstance(refusal, Refusal) else None
-
-    try:
-        bounds: list[Any] = list(map(bound_in, found["bounds"]))
-    except (TypeError, KeyError, IndexError, ValueError, ZeroDivisionError):
-        return None
-    is_right = len(bounds) == len(families) and all(
-        isinstance(b, int | float | Fraction | Refusal) for b in bounds
-    )
-    return bounds if is_right else None

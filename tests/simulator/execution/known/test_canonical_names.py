@@ -7,7 +7,7 @@ import pytest
 from tilewright.arch.files.source import load_document
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.workload_loading import load_workload
-from tilewright.simulator.known.canonical_names import canonical_names, with_plain_ranks
+from tilewright.simulator.execution.known.canonical_names import canonical_names, with_plain_ranks
 from tilewright.simulator.known.content_key import content_key
 
 

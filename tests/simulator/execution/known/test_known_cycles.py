@@ -27,7 +27,7 @@ from tilewright.mapper.workload.errors import (
 )
 from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings
-from tilewright.simulator.execution.known_cycles import CyclesQuestion, KnownCycles
+from tilewright.simulator.execution.known.known_cycles import CyclesQuestion, KnownCycles
 from tilewright.simulator.execution.mapped_workload import grid_path
 from tilewright.simulator.isa.machine_errors import RunStoppedError
 from tilewright.simulator.known.content_store import NOTHING_KEPT, ContentStore
@@ -38,7 +38,7 @@ from tilewright.simulator.search.candidates.candidates import Candidates
 from tilewright.simulator.search.fronts.grid_front import GridFrontSearch
 from tilewright.simulator.search.grid_mapping import GridMapping, GridRequest, map_on_grid
 
-HARDWARE = Path(__file__).resolve().parents[3] / "studies" / "hardware" / "wafer_grid.yaml"
+HARDWARE = Path(__file__).resolve().parents[4] / "studies" / "hardware" / "wafer_grid.yaml"
 CHAIN = """
 workload:
   rank_sizes: {M: 4, K: 6, N: 4, P: 3}

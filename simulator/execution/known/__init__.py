@@ -1,0 +1,1 @@
+"""What searches of equal Einsums have found before: bounds and cycles."""
