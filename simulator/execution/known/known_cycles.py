@@ -101,21 +101,18 @@ class KnownCycles:
     ) -> Iterator[tuple[int, Bound]]:
         """Yield the number of each family of the mapspace of the question, and its bound.
 
-        families: all of them. order: their numbers, in the order in which bounds that are not known
-        are asked for. bound_of: gives one; raises InfeasibleMapping if no member fits. The bounds
+        families: all of them. order: their numbers, in the order in which bounds are asked for. bound_of: gives one; raises InfeasibleMapping if no member fits. The bounds
         are kept once all families have been taken.
         """
-        bounds = KnownBounds(families, bound_of, self._bounds)
+        bounds = KnownBounds(families, bound_of, self._bounds if self._key else {})
         if self._key:
             EINSUMS.asked += 1
             bounds.read(self._store.get(self._bounds_key))
-        if bounds.are_whole:
-            EINSUMS.shared += 1
-            yield from ((number, bounds.of(number)) for number in range(len(families)))
-            return
+        are_known = bounds.are_whole
+        EINSUMS.shared += are_known
         for number in order:
             yield number, bounds.of(number)
-        if self._key:
+        if self._key and not are_known:
             self._store.put(self._bounds_key, {"bounds": bounds.plain()})
 
     def ran(self, choice: GridChoice, simulate: Callable[[], int]) -> int:
