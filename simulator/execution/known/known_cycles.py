@@ -101,8 +101,9 @@ class KnownCycles:
     ) -> Iterator[tuple[int, Bound]]:
         """Yield the number of each family of the mapspace of the question, and its bound.
 
-        families: all of them. order: their numbers, in the order in which bounds are asked for. bound_of: gives one; raises InfeasibleMapping if no member fits. The bounds
-        are kept once all families have been taken.
+        families: all of them. order: their numbers, in the order in which bounds are asked for.
+        bound_of: gives one; raises InfeasibleMapping if no member fits. The bounds are kept once
+        all families have been taken.
         """
         bounds = KnownBounds(families, bound_of, self._bounds if self._key else {})
         if self._key:
