@@ -18,6 +18,7 @@ from tilewright.dse.command.cli import cli
         (["study", "run", "wafer_matvek"], "did you mean wafer_matvec?"),
         (["study", "resume", "nowhere"], "is not the directory of a run"),
         (["study", "run", "study.yaml", "--set", "search.trials"], "--set takes KEY=VALUE"),
+        (["study", "run", "arch.yaml"], "this file holds an architecture, no study"),
         (["validate", "nothing.yaml"], "there is no such file"),
         (["validate", "toast.yaml"], "this is no file of ours"),
         (
