@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tilewright.arch.files.source import load_document
+from tilewright.arch.files.toplevel import check_no_other_kind
 from tilewright.dse.command.settings import check_used
 from tilewright.dse.study.design_space import Value
 from tilewright.dse.study.reading.study_reader import StudyReader
@@ -23,6 +24,9 @@ def load_study(path: Path, settings: Mapping[str, Value] | None = None) -> Study
     """
     fields, variables = _split(settings or {})
     document = load_document(path, variables=variables)
+    top = document.data
+    if isinstance(top, dict) and not top.keys() & {"name", "objectives", "space"}:
+        check_no_other_kind(document, "space", "study")
     resolved = path.name.endswith("spec.resolved.yaml")  # of a run directory
     reader = StudyReader(document, path.resolve().parent, resolved=resolved)
     spec = reader.read(fields, variables)

@@ -12,7 +12,6 @@ from typing import Any
 from tilewright.arch.errors import SpecError, Where, placed
 from tilewright.arch.expressions.units import units_in
 from tilewright.arch.files.document import DocPath, Document, untag
-from tilewright.arch.files.toplevel import check_no_other_kind
 from tilewright.dse.command.settings import check_used
 from tilewright.dse.command.shipped import Kind, find_file
 from tilewright.dse.models.evaluators import LAYOUT_MODELS, METRICS, choices_type
@@ -55,9 +54,6 @@ class StudyReader:
         """
         from tilewright.arch.spec.schema import parse
 
-        top = self._document.data
-        if isinstance(top, dict) and not top.keys() & {"name", "objectives", "space"}:
-            check_no_other_kind(self._document, "space", "study")
         self._check_finite(self._document.data, ())
         data = replaced(self._document.data, fields)
         file = parse(StudyFile, self._document, data=data)
