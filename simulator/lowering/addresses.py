@@ -7,7 +7,7 @@ vector input, and each further vector input lie 4 words off the first vector inp
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from tilewright.mapper.grid.grid import Grid
@@ -48,6 +48,18 @@ class LeftTensors:
     `first_word`: addresses of tensors that the Einsum reads there. `taken`: words of those that it
     does not read.
     """
+
+    def read_by(self, tensors: Iterable[str], staying: Set[str]) -> LeftTensors:
+        """Return what of these decides on an Einsum: the places of its tensors, and others' words.
+
+        tensors: the Einsum's. staying: those of them that other Einsums leave, or that it leaves.
+        """
+        names = tuple(tensors)
+        return LeftTensors(
+            {name: self.offsets[name] for name in names if name in {*self.offsets} & staying},
+            {name: self.first_word[name] for name in names if name in self.first_word},
+            self.taken,
+        )
 
     @property
     def other_words(self) -> int:

@@ -49,8 +49,9 @@ class CyclesQuestion:
 
         Questions that differ in the names of an Einsum only, in the same order, have one.
         """
-        einsum, part = with_plain_ranks(self.space.einsum), machine_part(self.flat)
-        decides = code_hash(), part, einsum, self.space.staying, self.kept, self.profile
+        einsum, staying = self.space.einsum, self.space.staying
+        part, kept = machine_part(self.flat), self.kept.read_by(einsum.tensors, staying)
+        decides = code_hash(), part, with_plain_ranks(einsum), staying, kept, self.profile
         return content_key(*decides, names=self.names)
 
     @property
