@@ -22,6 +22,7 @@ from tilewright.simulator.isa.machine_errors import ProgramError, RunStoppedErro
 from tilewright.simulator.lowering.task_cycles import BodyCycles
 from tilewright.simulator.search.candidates.candidate_runs import (
     PART_ON_NUMBERS,
+    SECONDS_OF_SCALARS,
     SECONDS_OF_VALUES,
     TIMES_ON_NUMBERS,
     CandidateRuns,
@@ -140,7 +141,9 @@ class CandidateSearch:
         cycles = self.candidates.known_cycles.get(self.choice, 0)
         elements = self.choice.family.elements
         seconds = times * self.runs.seconds.get(self.choice, 0.0)
-        return max(seconds, SECONDS_OF_VALUES * cycles * elements)
+        has_scalars = self.candidates.space.einsum.formula is not None
+        of_element = SECONDS_OF_SCALARS if has_scalars else SECONDS_OF_VALUES
+        return max(seconds, of_element * cycles * elements)
 
     def best_bounded(self) -> GridChoice | None:
         """Return a candidate with a plan and a small bound among those not looked at, None if none.

@@ -400,30 +400,30 @@ class Candidates:
 
     def _simulated_cycles(self, choice: GridChoice, stop: Stop | None) -> int:
         plan, profile = self.plan(choice), self.quick.profile
-        program, effort = program_of(plan), self._effort(choice)
+        least, program = int(self.quick.cycles(choice.family)), program_of(plan)
+        visits = least * choice.family.elements
+        effort = self._effort(choice, visits)
         machine = Machine(program, profile)
         machine.stop = stop
         if effort is not None:
-            visits = int(self.quick.cycles(choice.family) * choice.family.elements)
             if visits >= REPEATS_PAY:
                 cycles = machine.repeating_cycles(visits // REPEATED)
                 if cycles is not None:
                     return cycles
-            cycles = _proved_cycles(program, profile, int(self.quick.cycles(choice.family)), effort)
+            cycles = _proved_cycles(program, profile, least, effort)
             if cycles is not None:
                 self._past.proved += 1
                 return cycles
             self._past.in_vain += 1
         return machine.cycles()
 
-    def _effort(self, choice: GridChoice) -> ProofEffort | None:
+    def _effort(self, choice: GridChoice, visits: int) -> ProofEffort | None:
         """Return how much the fast engine does before the reference engine, None for nothing.
 
-        It is tried before runs that take longer than it mostly does, unless it has mostly been in
-        vain or would have to be compiled for a short run.
+        visits: of the run, cycles times elements. It is tried before runs that take longer than it
+        mostly does, unless it has mostly been in vain or would have to be compiled for a short run.
         """
         elements = choice.family.elements
-        visits = int(self.quick.cycles(choice.family) * elements)
         past = self._past
         if visits < PROOF_PAYS or past.in_vain > IN_VAIN + past.proved:
             return None
