@@ -159,8 +159,8 @@ def network_lines() -> Iterator[str]:
     yield "\n## Networks in a limited time\n"
     yield (
         "The same for shipped networks with a budget, in seconds on the clock, on "
-        f"{os.cpu_count()} processors. On numbers: every Einsum of the best mapping was executed on "
-        "the results of the others, and its result equals numpy. The gap is to the bound of all "
+        f"{os.cpu_count()} processors. On numbers: every Einsum of the best mapping was executed "
+        "on the results of the others, and its result equals numpy. The gap is to the bound of all "
         "mappings, those between which tensors stay in the elements included.\n"
     )
     yield "| network | elements | Einsums | budget | seconds | executed | excluded | answer |"
