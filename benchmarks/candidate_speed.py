@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -143,6 +144,8 @@ def candidate_rows() -> Iterator[tuple[str, ...]]:
     """Return the rows of the table, the names of its columns first."""
     yield "matrix times vector, f16", "how", "looked at", "run"
     compile_fast_engine()
+    gc.collect()
+    gc.freeze()  # a search is a process of its own: what other sections left does not slow it
     yield from small_rows(128, 8)
     yield from small_rows(512, 32)
     yield from timed_rows(16384, 512)
