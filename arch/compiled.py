@@ -268,10 +268,12 @@ def is_kept(kernel: Kernel) -> bool:
 def rare_collections() -> Iterator[None]:
     """Let Python's garbage collector run less often in the context, where most objects last.
 
-    It saves a tenth of a compilation, and a quarter of a first mapping of 1,000 Einsums.
+    It saves a tenth of a compilation, a quarter of a first mapping of 1,000 Einsums, and a tenth to
+    a quarter of a search on a grid.
     """
     thresholds = gc.get_threshold()
-    gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS, *thresholds[1:])
+    objects = thresholds[0] and max(OBJECTS_BETWEEN_COLLECTIONS, thresholds[0])  # 0: never
+    gc.set_threshold(objects, *thresholds[1:])
     try:
         yield
     finally:

@@ -10,6 +10,7 @@ from itertools import islice
 from pathlib import Path
 from statistics import median
 
+from tilewright.arch.compiled import rare_collections
 from tilewright.arch.files.source import load_document
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.grid.grid_mapspace import GridChoice
@@ -146,6 +147,7 @@ def candidate_rows() -> Iterator[tuple[str, ...]]:
     compile_fast_engine()
     gc.collect()
     gc.freeze()  # a search is a process of its own: what other sections left does not slow it
-    yield from small_rows(128, 8)
-    yield from small_rows(512, 32)
-    yield from timed_rows(16384, 512)
+    with rare_collections():  # as in a search
+        yield from small_rows(128, 8)
+        yield from small_rows(512, 32)
+        yield from timed_rows(16384, 512)

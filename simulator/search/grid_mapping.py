@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf
 
+from tilewright.arch.compiled import rare_collections
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.arch.spec.architecture import Arch
 from tilewright.mapper.grid.grid import check_host, grid_of
@@ -127,6 +128,7 @@ class GridRequest:
         return CascadeLimits(most, budget_of_runs(self.budget_s), budget_of_answer(self.budget_s))
 
 
+@rare_collections()
 def map_on_grid(
     arch: Arch,
     workload: Workload,
