@@ -216,8 +216,9 @@ def cascade_of(
     whole = budget if request.budget_s else UNLIMITED
     einsums_left = iter(range(len(workload.einsums), 0, -1))
     flats = grid_paths(arch, workload)
-    known = request.settings.known  # and equal Einsums share what is found of one
-    settings = replace(request.settings, known=SearchAnswers(known.folder, known.most_bytes))
+    settings, known = request.settings, request.settings.known
+    if len(workload.einsums) > 1:  # equal ones share what is found
+        settings = replace(settings, known=SearchAnswers(known.folder, known.most_bytes))
     data = {
         e.name: EinsumData(e, seed=request.settings.seed, grid=grid_of(flats[e.name]))
         for e in workload.einsums
