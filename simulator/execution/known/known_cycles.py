@@ -109,7 +109,8 @@ class KnownCycles:
         bounds = KnownBounds(families, bound_of, self._bounds if self._key else {})
         if self._key:
             EINSUMS.asked += 1
-            bounds.read(self._store.get(self._bounds_key))
+            if not bounds.are_whole:  # of an equal Einsum of the same search
+                bounds.read(self._store.get(self._bounds_key))
         are_known = bounds.are_whole
         EINSUMS.shared += are_known
         for number in order:
