@@ -392,7 +392,7 @@ I_WIDTH: Final = 4
     S_UNWRITTEN_ROW,  # the operation, or a scalar instruction
     S_UNWRITTEN_WORD,
     S_REFUSES_UNWRITTEN,  # 1 if such a read is an error of the run
-    S_TIMES_ONLY,  # 1 if operations on memory alone take their cycles and compute nothing
+    S_TIMES_ONLY,  # whether what is in memory alone takes its cycles and computes nothing
     S_WATCHED,  # address of a word: the run stops to be looked at when it is S_WATCH_LIMIT or more
     S_WATCH_LIMIT,
     S_VISITS,  # of agents so far
@@ -400,6 +400,8 @@ I_WIDTH: Final = 4
     S_WIDTH,
 ) = range(59)
 
+NO_VECTORS, NO_SCALARS = 1, 2
+"""Values of S_TIMES_ONLY, 0 for a run with values: operations compute nothing; maps do not, too."""
 WHEEL: Final = 1024
 """Slots of the time wheel, a power of two; longer waits stay in their slot for another turn."""
 S_FEATURES: Final = 64

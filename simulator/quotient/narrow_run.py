@@ -88,7 +88,7 @@ def start_without_values(compiled: CompiledProgram) -> tuple[at.Table, at.Memory
     compile_needed(compiled.store, compiled.parts)
     edges = {port.name: np.zeros((port.positions, port.count)) for port in program.edge_inputs}
     data = run_data(program, None, edges, timeline=False)
-    data.header[at.S_TIMES_ONLY] = 1
+    data.header[at.S_TIMES_ONLY] = at.NO_SCALARS  # `check_values_decide_nothing`
     store, sram = load_data(compiled, compiled.store, data)
     schedule_start(compiled, store, NONE)
     return store, sram

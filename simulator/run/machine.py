@@ -139,9 +139,9 @@ class Machine:
     def cycles(self) -> int:
         """Return the cycles of a run without its values: quicker, and the same cycles.
 
-        Operations on memory alone take their cycles and compute nothing, and what enters at the
-        border is 0. So no branch may depend on values of the data, as none does in the program of a
-        mapping. Raises what `run` raises.
+        Operations and maps on memory alone take their cycles and compute nothing, and what enters
+        at the border is 0. So no branch may depend on values of the data, as none does in the
+        program of a mapping. Raises what `run` raises.
         """
         cycles = self.repeating_cycles()
         if cycles is not None:
@@ -168,11 +168,13 @@ class Machine:
         """Return the data of a run without values."""
         edges = {p.name: np.zeros((p.positions, p.count)) for p in self.program.edge_inputs}
         data = run_data(self.program, None, edges, timeline=False)
-        data.header[at.S_TIMES_ONLY] = 1
+        data.header[at.S_TIMES_ONLY] = at.NO_VECTORS
         return data
 
     def _repeating_run(self) -> RepeatingRun:
-        store, sram = self._begin(self.fused_store[0], self._no_values())
+        data = self._no_values()
+        data.header[at.S_TIMES_ONLY] = at.NO_SCALARS  # no counter of data decides: `may_repeat`
+        store, sram = self._begin(self.fused_store[0], data)
         return RepeatingRun(self.compiled, store, sram)
 
     def _finish(

@@ -100,6 +100,7 @@ def _work(rng: random.Random, levels: int) -> list[str]:
         ["set n 2"],
         [f"x = add.f32 v({counter}), #1.0", "v(9) = mul.f32 x, #2.0"],
         [f"map y from short{moved}", "  @fmacs first, first, second, =y"],
+        [f"map p from first, q from second{moved} to short as q", "  q = add.f32 p, q"],
         [
             "load %dsr_dest 1 first",
             "load %dsr_src0 1 first",

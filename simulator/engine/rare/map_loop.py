@@ -3,10 +3,13 @@
 The main thread runs a loop: take a value of every input, run the callback's instructions, give the
 result to the output. The loop ends when an operand has no values left; values that it took from
 other inputs before are lost. Operations on descriptors in the callback are the main thread's, so
-the map then holds its operands on a thread of its own.
+the map then holds its operands on a thread of its own. In a run without values all turns of a map
+of scalar instructions on memory are one step.
 """
 
 from __future__ import annotations
+
+from typing import Final
 
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.columns import Memory, Table, Word
@@ -19,6 +22,9 @@ from tilewright.simulator.engine.rare.special_values import put_special, take_sp
 from tilewright.simulator.engine.rare.special_waits import queue_waits
 from tilewright.simulator.engine.values.places import OperandPlace, ThreadPlace
 from tilewright.simulator.run.trace import BUSY
+
+LONGEST: Final = 1 << 16
+"""Values that no operand of a map has."""
 
 
 @inner_kernel
@@ -151,6 +157,74 @@ def map_end(store: Table, element: int, op: int, now: int) -> None:
 
 
 @inner_kernel
+def least_turns(store: Table, element: int, pc: int) -> Word:
+    """Return how often the body of an @map runs that is about to read; 0 if not all is in memory.
+
+    @map runs a callback for each value of its input vectors. pc: address of its first read. A
+    register counts as not in memory, for it may keep the place behind the last value.
+    """
+    turns = LONGEST
+    while store[pc] == at.I_MAP_READ:
+        op = store[pc + 1]
+        thread = thread_of(store, element, op)
+        for operand in range(3):
+            row = store[op + at.O_OPERANDS + operand]
+            if row < 0:
+                continue
+            if store[row + at.D_KIND] != at.MEMORY:
+                return 0
+            if store[thread + at.T_LENGTHS + operand] >= 0:
+                turns = min(turns, store[thread + at.T_LENGTHS + operand])
+        pc += at.I_WIDTH
+    return turns if turns < LONGEST else 0
+
+
+@inner_kernel
+def cycles_of_turn(store: Table, pc: int) -> Word:
+    """Return the cycles of each turn of an @map, 0 unless they are those of scalars on counters.
+
+    @map runs a callback for each value of its input vectors. pc: address of its first read.
+    """
+    cycles, output = store[at.K_MAP], store[store[pc + 1] + at.O_OPERANDS]
+    while store[pc] == at.I_MAP_READ:
+        pc += at.I_WIDTH
+    while store[pc] == at.I_COMPUTE:
+        for operand in (at.U_DEST, at.U_LEFT, at.U_RIGHT):
+            if store[store[pc + 1] + operand] == at.ELEMENT:
+                return 0
+        cycles += store[at.K_SCALAR]
+        pc += at.I_WIDTH
+    if store[pc] != at.I_MAP_WRITE:
+        return 0
+    return cycles + store[at.K_SCALAR] if output >= 0 else cycles
+
+
+@inner_kernel
+def all_turns(store: Table, element: int, pc: int) -> Word:
+    """Pass all turns of an @map without their values; return their cycles, 0 if it cannot.
+
+    @map runs a callback for each value of its input vectors. pc: address of its first read, which
+    is due next and finds no value afterwards. The cycles follow from the lengths (engines.md §10).
+    """
+    turns, cycles = least_turns(store, element, pc), cycles_of_turn(store, pc)
+    if turns == 0 or cycles == 0:
+        return 0
+    first = store[pc + 1]
+    store[store[element + at.E_RUNS] + store[first + at.O_NUMBER]] += turns
+    while store[pc] == at.I_MAP_READ:
+        op = store[pc + 1]
+        thread = thread_of(store, element, op)
+        for operand in range(3):
+            has_length = store[thread + at.T_LENGTHS + operand] > 0
+            if store[op + at.O_OPERANDS + operand] >= 0 and has_length:
+                store[thread + at.T_LENGTHS + operand] -= turns
+        if store[op + at.O_OPERANDS] >= 0:
+            store[thread + at.T_LEFT] = store[thread + at.T_LENGTHS] + 1
+        pc += at.I_WIDTH
+    return turns * cycles
+
+
+@inner_kernel
 def map_step(store: Table, memory: Memory, arguments: FeatureArguments) -> Word:
     """Do the instruction of an @map at an element's program counter; return 0 when it waits.
 
@@ -173,6 +247,12 @@ def map_step(store: Table, memory: Memory, arguments: FeatureArguments) -> Word:
         store[element + at.E_UNTIL] = now + (store[at.K_SCALAR] if first else 0)
         return 1
     reads = store[pc] == at.I_MAP_READ
+    if reads and first and store[at.S_TIMES_ONLY] == at.NO_SCALARS:
+        passed = all_turns(store, element, pc)
+        if passed > 0:
+            store[element + at.E_PC] = pc
+            store[element + at.E_UNTIL] = now + passed
+            return 1
     cycle_state = (
         map_read(store, memory, element, op, now)
         if reads
