@@ -132,7 +132,7 @@ def program_of(plan: Plan) -> Program:
     """
     read = plan.read
     builder = ProgramBuilder(read.einsum.name, read.rows, read.columns)
-    route_streams(builder, read)
+    route_streams(builder, read, plan.streams)
     route_sums(builder, read, plan.sums)
     route_shifts(builder, read)
     for role in plan.roles:

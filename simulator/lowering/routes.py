@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from tilewright.mapper.grid.host_streams import HostStream, host_streams, place_in_period
+from tilewright.arch.memo import IdentityCache
+from tilewright.mapper.grid.host_streams import HostStream, place_in_period
 from tilewright.mapper.grid.partial_sums import PartialSums
 from tilewright.mapper.grid.reductions import Axis, Phase
 from tilewright.mapper.grid.schemes.snake import Snake
@@ -20,6 +21,19 @@ from tilewright.simulator.program.routes import Area, CounterFilter, EdgeInput, 
 
 _DIRECTIONS = {(0, 1): ("E", "W"), (0, -1): ("W", "E"), (1, 0): ("S", "N")}
 """By the step in rows and columns: the side by which a sum leaves, and by which it comes in."""
+
+
+_PIECES: Final = IdentityCache(64)
+"""Areas of streams: plans that differ in the scheme of the reduction only have the same streams."""
+
+
+class _Piece(NamedTuple):
+    """An area whose routers take a stream from `rx`, send it to `tx`, and `only` so much to R."""
+
+    area: Area
+    rx: str
+    tx: str
+    only: CounterFilter | None
 
 
 class _Lines(NamedTuple):
@@ -39,23 +53,30 @@ def input_port(tensor: str) -> str:
     return f"edge_{tensor}"
 
 
-def route_streams(builder: ProgramBuilder, read: SpaceTime) -> None:
+def route_streams(builder: ProgramBuilder, read: SpaceTime, streams: Sequence[HostStream]) -> None:
     """Declare colors, routes and ports of all inputs that enter over the border.
 
-    builder: of the program, changed; read: the mapping as loops in space and time.
+    builder: of the program, changed; read: the mapping as loops in space and time; streams: its.
     """
-    for stream in host_streams(read):
+    for stream in streams:
         name = stream.tensor.name
         color = builder.color(input_color(name))
-        for area, place in equal_areas(place_in_period(read, stream)):
-            only = _filter(stream, place)
-            for piece, rx, tx in _directions(read, stream, area):
-                builder.route(color, piece, rx=rx, tx=tx, filter=only)
+        pieces = _PIECES.of(stream, "pieces", lambda: tuple(_pieces(read, stream)))  # noqa: B023
+        for area, rx, tx, only in pieces:
+            builder.route(color, area, rx=rx, tx=tx, filter=only)
         side = "W" if stream.lines == "rows" else "N"
         dtype = port_dtype(read, stream.tensor)
         builder.edge_input(
             EdgeInput(input_port(name), side, 0, stream.number, color, dtype, stream.words)
         )
+
+
+def _pieces(read: SpaceTime, stream: HostStream) -> Iterator[_Piece]:
+    """Yield the areas of the elements that do the same with a stream."""
+    for area, place in equal_areas(place_in_period(read, stream)):
+        only = _filter(stream, place)
+        for piece, rx, tx in _directions(read, stream, area):
+            yield _Piece(piece, rx, tx, only)
 
 
 def _filter(stream: HostStream, place: int) -> CounterFilter | None:

@@ -4,6 +4,7 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
+from grid_points import plans
 from machine_programs import random_case
 from special_programs import special_case
 
@@ -13,8 +14,10 @@ from tilewright.simulator.compile.fabric.connections import SteeredTables
 from tilewright.simulator.compile.fabric.network import FifoNetwork
 from tilewright.simulator.compile.fabric.network_compiler import compile_network
 from tilewright.simulator.examples.known_costs import chain_reduce, relay
+from tilewright.simulator.lowering.plan import program_of
 from tilewright.simulator.profiles.profile import load_profile
 from tilewright.simulator.program.program import Program
+from tilewright.simulator.program.routes import CounterFilter, Route
 from tilewright.simulator.run.machine import Machine
 
 GENERIC = load_profile("generic")
@@ -61,6 +64,24 @@ def test_other_words_same_topology() -> None:
     kinds = [check(chain_reduce(6, words)).compiled.network.kind for words in (4, 9, 300)]
     assert kinds[0] is kinds[1] is kinds[2]
     assert check(chain_reduce(7, 4)).compiled.network.kind is not kinds[0]
+
+
+def more_pass(route: Route) -> Route:
+    counter = route.filter
+    if not isinstance(counter, CounterFilter):
+        return route
+    return replace(route, filter=replace(counter, limit=counter.limit + 3, most=counter.most + 1))
+
+
+def test_other_numbers_of_filters_same_topology() -> None:
+    reused = 0
+    for _, plan in plans(0, 60):
+        program = program_of(plan)
+        kind = check(program).compiled.network.kind
+        other = tuple(map(more_pass, program.routes))
+        if other != program.routes:
+            reused += check(replace(program, routes=other)).compiled.network.kind is kind
+    assert reused > 5
 
 
 def test_the_networks_used_last_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:

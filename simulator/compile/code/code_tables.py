@@ -9,7 +9,11 @@ from typing import Any, Final
 
 from tilewright.arch.memo import IdentityCache
 from tilewright.simulator.compile.code.code_encoder import CodeEncoder, next_layout_number
-from tilewright.simulator.compile.families.code_families import AnswerFiller, family_answer
+from tilewright.simulator.compile.families.code_families import (
+    AnswerFiller,
+    family_answer,
+    twin_key,
+)
 from tilewright.simulator.compile.families.traced_numbers import FamilyConditions, Formulas, Ints
 from tilewright.simulator.compile.store_header import store_header
 from tilewright.simulator.compile.table_blocks import (
@@ -27,7 +31,7 @@ from tilewright.simulator.profiles.profile import Profile, profile_number
 from tilewright.simulator.program.program import ElementCode
 
 _BLOCKS: Final = IdentityCache(256)
-"""Codes that have been compiled, by profile and numbers of colors."""
+"""Codes that have been compiled, by profile and, where they have some, numbers of colors."""
 
 
 def compile_codes(
@@ -47,10 +51,13 @@ def compile_codes(
 def block_of(code: ElementCode, target: CompileTarget) -> CodeBlock:
     """Return the compiled tables of one code, kept from an earlier call if possible.
 
-    target: the profile and the numbers of the colors. The same object is returned for the same code
+    target: the profile and the numbers of the colors, which are not in the tables of codes with a
+    family: these change no router and bind no queue. The same object is returned for the same code
     and target. Raises ProgramError for what the profile does not allow.
     """
-    block: CodeBlock = _BLOCKS.of(code, target.key, partial(_compiled, code, target))
+    has_colors = twin_key(code) is None
+    key = target.key if has_colors else target.number
+    block: CodeBlock = _BLOCKS.of(code, key, partial(_compiled, code, target))
     return block
 
 
@@ -73,9 +80,7 @@ def _compiled(code: ElementCode, target: CompileTarget) -> CodeBlock:
         layout, rows = compiled_rows(code, target)
         return lambda guide: _BlockFiller(layout, target, rows, guide).block
 
-    # codes with a family change no router and bind no queue: colors are not in their tables
-    block = family_answer(code, ("tables", target.number), plain, traced)
-    return block if block.target is target else replace(block, target=target)
+    return family_answer(code, ("tables", target.number), plain, traced)
 
 
 class _BlockFiller:

@@ -30,6 +30,14 @@ Ids = npt.NDArray[np.int64]
 SUCCESSOR_ORDER = (RAMP, 0, 1, 2, 3)
 """Ports in the order in which the network compiler connects a router's successors."""
 
+COUNTER_COLUMNS = (at.X_COUNT, at.X_LIMIT, at.X_LIMIT + 1, at.X_MOST)
+"""Columns of a router's state that hold the numbers of a counter filter (`counter_numbers`)."""
+
+
+def counter_numbers(counter: CounterFilter) -> tuple[int, int, int, int]:
+    """Return the numbers of a counter filter, in the order of COUNTER_COLUMNS."""
+    return counter.start, counter.limit, counter.other_limit or 0, counter.most
+
 
 def control_colors(program: Program) -> set[str]:
     """Return the names of the colors whose routers may get commands to their switches.
@@ -261,10 +269,7 @@ class Steering:
         control = at.COUNTS_CONTROL if chosen.count_control else 0
         return {
             at.X_FILTER: at.SPARSE_COUNTER if chosen.is_sparse else at.COUNTER,
-            at.X_COUNT: chosen.start,
-            at.X_LIMIT: chosen.limit,
-            at.X_LIMIT + 1: chosen.other_limit or 0,
-            at.X_MOST: chosen.most,
+            **dict(zip(COUNTER_COLUMNS, counter_numbers(chosen), strict=True)),
             at.X_COUNTS: data | control,
             at.X_CONTROL_ONLY: int(chosen.filter_control),
             at.X_INCLUSIVE: int(self.profile.filter_counter_inclusive),

@@ -1,6 +1,7 @@
 """Keep the FIFO networks of programs: those of one topology are compiled once.
 
-Such programs differ in what elements compute, or in how many words enter and leave at the edges.
+Such programs differ in what elements compute, in how many words enter and leave at the edges, or in
+how many words the counters of filters let pass.
 """
 
 from __future__ import annotations
@@ -10,15 +11,21 @@ from dataclasses import replace
 from threading import Lock
 from typing import Final
 
+import numpy as np
+
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.code.simd_modes import paired_queues
 from tilewright.simulator.compile.fabric.network import FifoNetwork
 from tilewright.simulator.compile.fabric.network_compiler import compile_network
-from tilewright.simulator.compile.fabric.steering import control_colors
+from tilewright.simulator.compile.fabric.steering import (
+    COUNTER_COLUMNS,
+    control_colors,
+    counter_numbers,
+)
 from tilewright.simulator.compile.table_blocks import CodeLayout
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.program import Program
-from tilewright.simulator.program.routes import EdgeInput, EdgeOutput
+from tilewright.simulator.program.routes import CounterFilter, EdgeInput, EdgeOutput, Route
 
 MOST_FIFOS: Final = 1 << 18
 """FIFOs of all networks together that are kept for later programs."""
@@ -31,8 +38,9 @@ _ONE_AT_A_TIME: Final = Lock()
 def network_of(program: Program, layouts: tuple[CodeLayout, ...], profile: Profile) -> FifoNetwork:
     """Return the FIFO network of a program, from an earlier program of the same topology if kept.
 
-    Programs that differ only in what their elements compute, or in how many words enter and leave,
-    have one topology; only the capacities of edge ports are then set anew. The networks used last
+    Programs that differ only in what their elements compute, or in how many words enter, leave and
+    pass filters, have one topology; only capacities of edge ports and numbers of filters are then
+    set anew. The networks used last
     are kept, of 2^18 FIFOs in all. Raises ProgramError for routes, queues and edge ports that do
     not fit together (a route that leads nowhere, a queue without a route), and for too many words
     of space.
@@ -66,10 +74,11 @@ def _keep(key: Hashable, network: FifoNetwork) -> None:
 
 
 def structure(program: Program, layouts: tuple[CodeLayout, ...]) -> Hashable:
-    """Return a hashable key of all that a program's FIFO network depends on, but edge word counts.
+    """Return a hashable key of all that a program's FIFO network depends on, but numbers of words.
 
-    Equal keys and profiles mean equal networks. It holds placement, colors, routes, queues, SIMD
-    modes, rebindings and the places of edge ports.
+    Equal keys and profiles mean networks that are equal but for words at the edges and numbers of
+    counter filters. It holds placement, colors, routes, queues, SIMD modes, rebindings and the
+    places of edge ports.
     """
     codes = tuple(
         (
@@ -77,7 +86,7 @@ def structure(program: Program, layouts: tuple[CodeLayout, ...]) -> Hashable:
             *(layout.queues, paired_queues(layout.code)),
             tuple((color, tuple(changes)) for color, changes in layout.changes.items()),
             tuple(layout.bindings),
-            tuple(task.teardown for task in layout.code.tasks),
+            tuple((n, task.teardown) for n, task in enumerate(layout.code.tasks) if task.teardown),
         )
         for layout in layouts
     )
@@ -85,13 +94,41 @@ def structure(program: Program, layouts: tuple[CodeLayout, ...]) -> Hashable:
     places = tuple((type(p), p.name, p.side, p.first, p.positions, p.color) for p in ports)
     placement = program.placement.shape, program.placement.tobytes()
     commanded = frozenset(control_colors(program))
-    return placement, program.colors, program.routes, codes, places, commanded
+    routes = tuple(map(_without_numbers, program.routes))
+    return placement, program.colors, routes, codes, places, commanded
+
+
+def _without_numbers(route: Route) -> Hashable:
+    """Return what decides the routers of a route: all but the numbers of its counter filter."""
+    chosen = route.filter
+    if not isinstance(chosen, CounterFilter):
+        return route
+    kind = chosen.count_data, chosen.count_control, chosen.filter_control, chosen.is_sparse
+    settings = route.switch, route.teardown, route.swap
+    return route.color, route.area, route.rx, route.tx, settings, kind
 
 
 def _with_counts(network: FifoNetwork, program: Program) -> FifoNetwork:
-    """Return a copy of a network whose FIFOs at the border hold the words of a program's ports."""
+    """Return a copy of a network with the words of a program's ports and filters."""
     fifo = network.fifo.copy(order="K")
     ports: tuple[EdgeInput | EdgeOutput, ...] = (*program.edge_inputs, *program.edge_outputs)
     for port, fifos in zip(ports, (*network.edge_inputs, *network.edge_outputs), strict=True):
         fifo[fifos, at.F_CAP] = port.count
-    return replace(network, fifo=fifo, ring_entries=int(fifo[:, at.F_CAP].sum()))
+    steered = replace(network.steered, state=_with_filters(network.steered.state, program))
+    return replace(network, fifo=fifo, ring_entries=int(fifo[:, at.F_CAP].sum()), steered=steered)
+
+
+def _with_filters(state: at.Table, program: Program) -> at.Table:
+    """Return states of routers (a row per router and color) with the numbers of counter filters."""
+    filtered = [(r, r.filter) for r in program.routes if isinstance(r.filter, CounterFilter)]
+    if not filtered:
+        return state
+    renewed, row_of = state.copy(), np.zeros(program.placement.shape, dtype=np.int64)
+    ids = {color.name: color.id for color in program.colors}
+    for route, counter in filtered:
+        rows = np.flatnonzero(state[:, at.X_COLOR] == ids[route.color])
+        row_of.ravel()[state[rows, at.X_ELEMENT]] = rows
+        renewed[row_of[route.area.places].ravel()[:, None], COUNTER_COLUMNS] = counter_numbers(
+            counter
+        )
+    return renewed

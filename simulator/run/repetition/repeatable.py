@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Final
+
 import numpy as np
 import numpy.typing as npt
 
+from tilewright.arch.memo import IdentityCache
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.compiled_program import CompiledProgram
-from tilewright.simulator.compile.table_blocks import CodeTables
+from tilewright.simulator.compile.table_blocks import CodeBlock, CodeTables
 
 Ids = npt.NDArray[np.int64]
+_REPEATS: Final = IdentityCache(256)
+"""Compiled codes that have been looked at."""
 COUNTED = (at.I_END_LOOP, at.I_UNLESS_BELOW, at.I_ADD)
 """Instructions on counters that decide what is done."""
 
@@ -21,20 +27,24 @@ def may_repeat(compiled: CompiledProgram) -> bool:
     values of data come into counters that decide what is done, or if a border stream has control
     wavelets or less than a word per cycle.
     """
-    parts, store = compiled.parts, compiled.store
-    instruction = parts.instruction.view(store)[:, 0]
+    ports = compiled.program.edge_inputs
+    if any(port.interval > 1 or port.control for port in ports):
+        return False
+    blocks = compiled.tables.blocks
+    return all(_REPEATS.of(block, "repeats", partial(_repeats, block)) for block in blocks)
+
+
+def _repeats(block: CodeBlock) -> bool:
+    """Return whether state decides what a code does next."""
+    layout, tables = block.layout, block.tables
+    if layout.listens or layout.pools or layout.bindings:
+        return False
+    instruction = tables.instruction[:, 0]
     plain = instruction < at.I_ARGUMENT
     plain |= np.isin(instruction, (at.I_COMPUTE, at.I_LOAD_REGISTER))
     plain |= instruction >= at.I_MAP_START
-    operation, element = parts.operation.view(store), parts.element.view(store)
-    return bool(
-        plain.all()
-        and not parts.pool.rows + parts.bound.rows
-        and not element[:, at.E_LISTEN].any()
-        and (operation[:, at.O_RESULT] < 0).all()
-        and all(p.interval <= 1 and not p.control for p in compiled.program.edge_inputs)
-        and not any(_data_decide(block.tables) for block in compiled.tables.blocks)
-    )
+    is_plain = plain.all() and (tables.operation[:, at.O_RESULT] < 0).all()
+    return bool(is_plain and not _data_decide(tables))
 
 
 def _data_decide(tables: CodeTables) -> bool:

@@ -400,13 +400,13 @@ class Candidates:
 
     def _simulated_cycles(self, choice: GridChoice, stop: Stop | None) -> int:
         plan, profile = self.plan(choice), self.quick.profile
-        least, program = int(self.quick.cycles(choice.family)), program_of(plan)
+        least, program = self.least_cycles(choice), program_of(plan)
         visits = least * choice.family.elements
         effort = self._effort(choice, visits)
-        machine = Machine(program, profile)
-        machine.stop = stop
+        machine: Machine | None = None
         if effort is not None:
             if visits >= REPEATS_PAY:
+                machine = _stoppable(program, profile, stop)
                 cycles = machine.repeating_cycles(visits // REPEATED)
                 if cycles is not None:
                     return cycles
@@ -415,6 +415,7 @@ class Candidates:
                 self._past.proved += 1
                 return cycles
             self._past.in_vain += 1
+        machine = machine or _stoppable(program, profile, stop)
         return machine.cycles()
 
     def _effort(self, choice: GridChoice, visits: int) -> ProofEffort | None:
@@ -464,6 +465,12 @@ class Candidates:
         read = self.plan(choice).read
         energies = run_energies(read, predict(read), latency)
         return objective_value(self.objective, latency, float(sum(energies.values())))
+
+
+def _stoppable(program: Program, profile: Profile, stop: Stop | None) -> Machine:
+    machine = Machine(program, profile)
+    machine.stop = stop
+    return machine
 
 
 def _proved_cycles(
