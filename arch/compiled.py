@@ -119,6 +119,11 @@ class Kernel:
             self._function = _function(self)
         return self._function(*arguments)
 
+    @property
+    def is_loaded(self) -> bool:
+        """Whether the machine code is at hand: the kernel was loaded or called in this process."""
+        return self._function is not None
+
     def load(self) -> None:
         """Have the machine code at hand for the first call; compile it if need be."""
         if self._function is None:

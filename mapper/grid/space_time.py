@@ -44,7 +44,7 @@ class SpaceLoop:
     axis: Axis
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class HeldTensor:
     """How the elements hold one tensor.
 
@@ -67,12 +67,12 @@ class HeldTensor:
         """Name of the tensor."""
         return self.access.tensor
 
-    @property
+    @cached_property
     def extents(self) -> tuple[int, ...]:
         """Positions of each rank in one tile."""
         return tuple(form.extent(self.tile) for _, form in self.access.projection)
 
-    @property
+    @cached_property
     def values(self) -> int:
         """Values of one tile."""
         return prod(self.extents)
@@ -113,6 +113,11 @@ class SpaceTime:
     staying: frozenset[str]
 
     @cached_property
+    def _per_wavelet(self) -> dict[str, int]:
+        """Values that go in one wavelet, by tensor."""
+        return {}
+
+    @cached_property
     def _tensors(self) -> dict[str, HeldTensor]:
         return {tensor.name: tensor for tensor in self.tensors}
 
@@ -125,17 +130,17 @@ class SpaceTime:
         """How the elements hold the one output."""
         return self._tensors[self.einsum.outputs[0].tensor]
 
-    @property
+    @cached_property
     def inputs(self) -> tuple[HeldTensor, ...]:
         """How the elements hold the inputs, in the order of the Einsum."""
         return tuple(tensor for tensor in self.tensors if not tensor.access.output)
 
-    @property
+    @cached_property
     def streams(self) -> tuple[HeldTensor, ...]:
         """The inputs that come from outside the grid during the run."""
         return tuple(tensor for tensor in self.inputs if not tensor.resident)
 
-    @property
+    @cached_property
     def shifted(self) -> tuple[HeldTensor, ...]:
         """The inputs whose tiles move on along rings of elements."""
         return tuple(tensor for tensor in self.inputs if tensor.shift is not None)
@@ -184,9 +189,11 @@ class SpaceTime:
 
         It holds for all streams of them, but for a ring's partial sums, which go in chunks.
         """
-        return tile_values_per_wavelet(
-            tensor.values, tensor.access, self.einsum, is_added=self.is_added
-        )
+        if tensor.name not in self._per_wavelet:
+            self._per_wavelet[tensor.name] = tile_values_per_wavelet(
+                tensor.values, tensor.access, self.einsum, is_added=self.is_added
+            )
+        return self._per_wavelet[tensor.name]
 
     def words(self, tensor: HeldTensor) -> int:
         """Return the words (wavelets) in which one tile of a tensor goes over links."""
@@ -205,7 +212,7 @@ class SpaceTime:
         """
         return prod(loop.count for loop in self.time[: tensor.depth])
 
-    @property
+    @cached_property
     def is_added(self) -> bool:
         """Whether elements add up the output, or take the greatest of its values."""
         return any(self.is_reduced(share.variable) for share in self.space)

@@ -17,8 +17,9 @@ from tilewright.simulator.compile.assumed_figures import assumed_figures
 from tilewright.simulator.compile.buffer_memory import BufferMap
 from tilewright.simulator.compile.code.code_tables import compile_codes
 from tilewright.simulator.compile.fabric.network import FifoNetwork
+from tilewright.simulator.compile.fabric.queue_fusion import Ids, merge_queues
 from tilewright.simulator.compile.fabric.topology import network_of
-from tilewright.simulator.compile.store import ProgramStore
+from tilewright.simulator.compile.store import ProgramStore, store_layout
 from tilewright.simulator.compile.store_layout import StoreLayout
 from tilewright.simulator.compile.table_blocks import CodeLayout, ProgramTables
 from tilewright.simulator.isa.machine_errors import ProgramError
@@ -47,17 +48,30 @@ class CompiledProgram:
     @cached_property
     def program_store(self) -> ProgramStore:
         """The store: one int64 array with the tables and the network, laid out at the first use."""
-        return ProgramStore(self.program, self.layouts, self.tables, self.network)
+        return self._store_of(self.network)
+
+    @cached_property
+    def merged(self) -> tuple[ProgramStore, Ids]:
+        """A store in which lines of queues are merged, and the FIFO that each became part of.
+
+        It has the same tables as `program_store`, at the same places (`merge_queues`).
+        """
+        network, ends = merge_queues(self.network)
+        return self._store_of(network), ends
 
     @cached_property
     def assumed(self) -> tuple[str, ...]:
         """The assumed figures of the profile that results of the program rest on."""
         return assumed_figures(self.program, self.profile)
 
-    @property
+    @cached_property
     def parts(self) -> StoreLayout:
         """Where each table is in the store (the engine's int64 array): start, rows, width."""
-        return self.program_store.parts
+        return store_layout(self.tables, self.network, self.program.placement.ravel())
+
+    def _store_of(self, network: FifoNetwork) -> ProgramStore:
+        codes = self.program.placement.ravel()
+        return ProgramStore(codes, self.layouts, self.tables, network, self.parts)
 
     @property
     def store(self) -> at.Table:

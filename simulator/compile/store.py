@@ -2,33 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from tilewright.arch.memo import IdentityCache
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.code.priorities import main_level
 from tilewright.simulator.compile.fabric.encode_network import place_bindings, place_network
 from tilewright.simulator.compile.fabric.network import FifoNetwork
 from tilewright.simulator.compile.store_layout import (
     STORE_TABLES,
-    Addresses,
     CodeTablePlaces,
     StoreLayout,
     StoreTable,
 )
 from tilewright.simulator.compile.table_blocks import CodeLayout, ProgramTables
 from tilewright.simulator.isa.machine_errors import ProgramError
-from tilewright.simulator.program.program import Program
 
 MOST_STATE: Final = 1 << 30
 """Words of 8 bytes for what elements, queues and memories hold at most: 8 GiB."""
 LINE: Final = 8
 """Words of a line of the processor's cache: tables begin with one, busy rows are whole ones."""
-Amounts = dict[int, Addresses]
-
-
+Amounts = npt.NDArray[np.int64]
+"""(columns of AMOUNTS, codes) how much an element of each code needs for itself."""
+AMOUNTS: Final = (
+    *(at.E_MEMORY, at.E_VARIABLES, at.E_THREADS, at.E_RUNS),
+    *(at.E_POOLS, at.E_REGISTERS, at.E_BOUND),
+)
+"""Columns of an element's row that say where the rows begin that it has for itself."""
+OF_CODE: Final = (
+    *(at.E_ACTIVE, at.E_BLOCKED, at.E_THREAD_COUNT),
+    *(at.E_LISTEN, at.E_LEVELS, at.E_MAIN_LEVEL),
+)
+"""Columns of an element's row that all elements of a code share, but for addresses."""
+_OF_CODE: Final = IdentityCache(256)
+"""Values of both, by compiled code."""
 MAPS: Final = (at.I_MAP_START, at.I_MAP_READ, at.I_MAP_WRITE, at.I_MAP_END)
 REFERENCES: Final = (
     ("operation", 1, (at.I_OPERATION, *MAPS)),
@@ -38,14 +50,16 @@ REFERENCES: Final = (
 )
 """(table, column, codes) of the instructions that name a row."""
 ROW_COLUMNS: Final = (
-    ("operation", slice(at.O_OPERANDS, at.O_SCALAR_ROW + 1), "operand"),
-    ("operation", slice(at.O_INDEX, at.O_INDEX + 1), "operand"),
-    ("operation", slice(at.O_HELD, at.O_HELD + 3), "operand"),
-    ("operation", slice(at.O_VARIANT, at.O_VARIANT + 1), "operation"),
-    ("operand", slice(at.D_LENGTH_ROW, at.D_STRIDE_ROW + 1), "operand"),
-    ("load", slice(at.L_ROW, at.L_ROW + 1), "operand"),
+    (
+        "operation",
+        "operand",
+        [*range(at.O_OPERANDS, at.O_SCALAR_ROW + 1), at.O_INDEX, *range(at.O_HELD, at.O_HELD + 3)],
+    ),
+    ("operation", "operation", [at.O_VARIANT]),
+    ("operand", "operand", [at.D_LENGTH_ROW, at.D_STRIDE_ROW]),
+    ("load", "operand", [at.L_ROW]),
 )
-"""(table, columns, table whose rows they name)."""
+"""(table, table whose rows it names, columns)."""
 
 
 def aligned(words: int) -> at.Table:
@@ -59,22 +73,20 @@ class ProgramStore:
     """Hold the engine's array (store) of a program at cycle 0, before data are loaded.
 
     `code` has the header and the tables of the codes at once; elements and network follow when
-    `store` is first read. `parts` says where each table is. Raises ProgramError if the state takes
-    more than 2^30 words of 8 bytes.
+    `store` is first read. parts: where each table is (`store_layout`).
     """
 
     def __init__(
         self,
-        program: Program,
+        codes: npt.NDArray[np.int32],
         layouts: tuple[CodeLayout, ...],
         tables: ProgramTables,
         network: FifoNetwork,
+        parts: StoreLayout,
     ) -> None:
-        self._layouts, self._tables, self._network = layouts, tables, network
-        self._codes = program.placement.ravel()
-        self._amounts = _amounts(layouts)
+        self._codes, self._layouts, self._tables = codes, layouts, tables
+        self._network, self.parts = network, parts
         self._complete = False
-        self.parts = _layout(self._amounts, tables, network, self._codes)
         self.code = aligned(self.parts.end)
         """The store with the header and the code only."""
         self.code[: at.S_WIDTH] = tables.header
@@ -100,37 +112,68 @@ class ProgramStore:
         place_network(store, parts, network)
         element = parts.element.view(store)
         element[:, [at.A_WHEN, at.A_NEXT, at.A_PREVIOUS]] = -1
-        _place_own_rows(element, parts, self._codes, self._amounts)
-        _place_code_columns(element, parts, layouts, self._codes)
+        _place_own_rows(element, parts, self._codes, _of_codes(tables, "amounts", _amounts))
+        element[:, OF_CODE] = _of_codes(tables, "columns", _columns)[:, self._codes].T
+        first_task = np.array([layout.first["task"] for layout in layouts], dtype=np.int64)
+        element[:, at.E_TASKS] = parts.task.address(first_task)[self._codes]
+        element[:, at.E_BINDINGS] = parts.binding.address(self._codes.astype(np.int64))
         place_bindings(store, parts, network, self._codes)
         place_special(store, parts, layouts, tables)
         queues = parts.fifo.address(network.queue.astype(np.int64))
         element[:, at.E_QUEUES : at.E_QUEUES + 16] = queues
 
 
-def _amounts(layouts: tuple[CodeLayout, ...]) -> Amounts:
-    """Return how much an element of each code needs for itself, by column of its row.
+def _of_codes(
+    tables: ProgramTables, name: str, of: Callable[[CodeLayout], list[int]]
+) -> npt.NDArray[np.int64]:
+    """Return some numbers of each code of a program: (numbers, codes).
 
-    Such as 16-bit words of memory, counters, threads and registers: an array (codes,) for each.
+    `of` gives those of a code; they are kept under `name`.
     """
-    per_element = {
-        at.E_MEMORY: [layout.code.words + layout.code.words % 2 for layout in layouts],
-        at.E_VARIABLES: [len(layout.variables) for layout in layouts],
-        at.E_THREADS: [len(layout.threads) + 1 for layout in layouts],
-        at.E_RUNS: [3 * len(layout.operations) for layout in layouts],
-        at.E_POOLS: [len(layout.pools) for layout in layouts],
-        at.E_REGISTERS: [len(layout.registers) for layout in layouts],
-        at.E_BOUND: [len(layout.bindings) for layout in layouts],
-    }
-    return {column: np.array(values, dtype=np.int64) for column, values in per_element.items()}
+    values = [_OF_CODE.of(block, name, partial(of, block.layout)) for block in tables.blocks]
+    return np.array(values, dtype=np.int64).T
 
 
-def _layout(
-    amounts: Amounts, tables: ProgramTables, network: FifoNetwork, codes: npt.NDArray[np.int32]
+def _amounts(layout: CodeLayout) -> list[int]:
+    """Return how much an element of a code needs for itself, in the order of AMOUNTS.
+
+    Such as 16-bit words of memory, counters, threads and registers.
+    """
+    words = layout.code.words
+    return [
+        words + words % 2,
+        len(layout.variables),
+        len(layout.threads) + 1,
+        3 * len(layout.operations),
+        len(layout.pools),
+        len(layout.registers),
+        len(layout.bindings),
+    ]
+
+
+def _columns(layout: CodeLayout) -> list[int]:
+    """Return what all elements of a code have in their rows, in the order of OF_CODE."""
+    return [
+        _bits(layout, "entry"),
+        _bits(layout, "blocked"),
+        len(layout.threads) + 1,
+        layout.listens,
+        layout.levels,
+        main_level(layout.code),
+    ]
+
+
+def store_layout(
+    tables: ProgramTables, network: FifoNetwork, codes: npt.NDArray[np.int32]
 ) -> StoreLayout:
-    """Return where each table of a program is. Raises ProgramError beyond MOST_STATE words."""
-    counts = np.bincount(codes, minlength=amounts[at.E_MEMORY].size)
-    total = {column: int(amount @ counts) for column, amount in amounts.items()}
+    """Return where each table of a program is in its store.
+
+    codes: (elements,) number of each element's code. Raises ProgramError if the state takes more
+    than 2^30 words of 8 bytes.
+    """
+    amounts = _of_codes(tables, "amounts", _amounts)
+    counts = np.bincount(codes, minlength=amounts.shape[1])
+    total = dict(zip(AMOUNTS, (amounts @ counts).tolist(), strict=True))
     elements, threads = codes.size, total[at.E_THREADS]
     shapes = tables.shapes()
     sizes = (
@@ -175,22 +218,37 @@ def place_codes(store: at.Table, parts: CodeTablePlaces, tables: ProgramTables) 
     """
     for table in ("operation", "operand", "instruction", "scalar", "load"):
         getattr(parts, table).view(store)[:] = getattr(tables.tables, table)
-    for table, columns, other in ROW_COLUMNS:
+    for table, other, columns in ROW_COLUMNS:
         rows = getattr(parts, table).view(store)
-        origin = tables.origin(table, other)[:, None]
-        rows[:, columns] = getattr(parts, other).address_from(origin, rows[:, columns])
-    instruction = parts.instruction.view(store)
-    for table, column, codes in REFERENCES:
-        rows_of_kind = np.flatnonzero((instruction[:, :1] == np.array(codes)).any(axis=1))
-        origin = tables.origin("instruction", table)[rows_of_kind]
-        store_table: StoreTable = getattr(parts, table)
-        instruction[rows_of_kind, column] = store_table.address_from(
-            origin, instruction[rows_of_kind, column]
-        )
+        if rows.size:
+            origin = tables.origin(table, other)[:, None]
+            rows[:, columns] = getattr(parts, other).address_from(origin, rows[:, columns])
+    _place_references(store, parts, tables)
     first = parts.instruction.address_from(
         tables.origin("task", "instruction")[:, None], tables.tables.task
     )
     parts.task.view(store)[:] = first
+    if parts.scalar.rows:
+        _place_scalars(store, parts, tables)
+
+
+def _place_references(store: at.Table, parts: CodeTablePlaces, tables: ProgramTables) -> None:
+    """Write the addresses of rows that instructions name; arguments as of `place_codes`."""
+    instruction = parts.instruction.view(store)
+    codes = instruction[:, 0]
+    for table, column, kinds in REFERENCES:
+        store_table: StoreTable = getattr(parts, table)
+        if not store_table.rows:
+            continue
+        names_row = np.zeros(at.I_MAP_END + 1, dtype=bool)
+        names_row[list(kinds)] = True
+        rows = np.flatnonzero(names_row[codes])
+        origin = tables.origin("instruction", table)[rows]
+        instruction[rows, column] = store_table.address_from(origin, instruction[rows, column])
+
+
+def _place_scalars(store: at.Table, parts: CodeTablePlaces, tables: ProgramTables) -> None:
+    """Write the addresses of operands of scalar instructions; arguments as of `place_codes`."""
     scalar = parts.scalar.view(store)
     operands = tables.origin("scalar", "operand")
     for column in (at.U_DEST, at.U_LEFT, at.U_RIGHT):
@@ -211,6 +269,8 @@ def place_special(
     load = parts.load.view(store)
     element = parts.element.view(store)
     for number, layout in enumerate(layouts):
+        if not layout.pools and not layout.registers:
+            continue
         elements = element[
             element[:, at.E_BINDINGS] == parts.binding.start + number * at.BIND_WIDTH
         ]
@@ -237,40 +297,12 @@ def _place_own_rows(
     element: at.Table, parts: StoreLayout, codes: npt.NDArray[np.int32], amounts: Amounts
 ) -> None:
     """Write where the rows begin that an element has for itself; codes: (elements,) code."""
-    tables = {
-        at.E_VARIABLES: parts.variable,
-        at.E_THREADS: parts.thread,
-        at.E_RUNS: parts.runs,
-        at.E_POOLS: parts.pool,
-        at.E_REGISTERS: parts.register,
-        at.E_BOUND: parts.bound,
-    }
-    for column, per_code in amounts.items():
-        amount = per_code[codes]
-        first = np.cumsum(amount) - amount
-        table = tables.get(column)
-        element[:, column] = first if table is None else table.address(first)
-
-
-def _place_code_columns(
-    element: at.Table,
-    parts: StoreLayout,
-    layouts: tuple[CodeLayout, ...],
-    codes: npt.NDArray[np.int32],
-) -> None:
-    """Write the columns that all elements of a code share; codes: (elements,) code."""
-    per_code = {
-        at.E_ACTIVE: [_bits(layout, "entry") for layout in layouts],
-        at.E_BLOCKED: [_bits(layout, "blocked") for layout in layouts],
-        at.E_TASKS: [parts.task.start + layout.first["task"] for layout in layouts],
-        at.E_THREAD_COUNT: [len(layout.threads) + 1 for layout in layouts],
-        at.E_LISTEN: [layout.listens for layout in layouts],
-        at.E_LEVELS: [layout.levels for layout in layouts],
-        at.E_MAIN_LEVEL: [main_level(layout.code) for layout in layouts],
-        at.E_BINDINGS: [parts.binding.start + i * at.BIND_WIDTH for i in range(len(layouts))],
-    }
-    for column, values in per_code.items():
-        element[:, column] = np.array(values, dtype=np.int64)[codes]
+    tables = (parts.variable, parts.thread, parts.runs, parts.pool, parts.register, parts.bound)
+    start = np.array([0, *(table.start for table in tables)], dtype=np.int64)
+    width = np.array([1, *(table.width for table in tables)], dtype=np.int64)
+    amount = amounts[:, codes]
+    first = np.cumsum(amount, axis=1) - amount
+    element[:, AMOUNTS] = (start[:, None] + first * width[:, None]).T
 
 
 def _bits(layout: CodeLayout, attribute: str) -> int:

@@ -152,6 +152,11 @@ def load_features(store: at.Table, parts: StoreLayout) -> None:
             store[at.S_FEATURES + number] = feature_address(feature.module, name)
 
 
+def is_loaded() -> bool:
+    """Return whether the engine has run in this process; rare features are compiled on demand."""
+    return run.is_loaded
+
+
 def compile_needed(store: at.Table, parts: StoreLayout) -> None:
     """Compile the kernels of a program's run that are not on disk, the engine's own included.
 

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from tilewright.arch.memo import IdentityCache
 from tilewright.mapper.grid.host_streams import HostStream, Lines, place_in_period
 from tilewright.mapper.grid.reductions import Axis
 from tilewright.mapper.grid.schemes.reduction_scheme import Order
@@ -33,7 +34,7 @@ from tilewright.simulator.lowering.sums.sum_chains import (
 )
 from tilewright.simulator.lowering.sums.sum_operations import sends_beside_work
 from tilewright.simulator.lowering.task_cycles import AlikeRuns, BodyCycles, TaskCycles
-from tilewright.simulator.profiles.profile import Profile
+from tilewright.simulator.profiles.profile import Profile, profile_number
 from tilewright.simulator.program.program import Task
 
 Numbers = npt.NDArray[np.int64]
@@ -42,8 +43,8 @@ L = TypeVar("L", int, Numbers)
 AXES: tuple[Axis, Axis] = ("X", "Y")
 ROUNDING = 1e-6
 """More than sums of cycles in floating point differ from exact ones."""
-
-
+_FIRST_TILES = IdentityCache(64)
+"""Cycles of first tiles by stream: plans that differ in the sums only have the same streams."""
 Works = dict[Role, BodyCycles]
 """The work of the elements of each role; plans that differ in the sums only have it in common."""
 
@@ -216,18 +217,34 @@ def _behind_streams(
     tiles of a row or column before theirs pass other elements of it first.
     `places`: rows and columns of the elements. `work`: what each of them does.
     """
-    read, (rows, columns) = plan.read, places
-    along = {"rows": (0, 1), "columns": (1, 0), "whole": (1, 1)}[stream.lines]
-    links = along[0] * rows[:, None] + along[1] * columns[None, :]
-    way = way_in(links, profile)
+    rows, columns = places
+    first = _FIRST_TILES.of(
+        stream,
+        (profile_number(profile), rows.tobytes(), columns.tobytes()),
+        lambda: _first_tiles(plan, profile, stream, places),
+    )
     label, words = f"receive {stream.tensor.name}", stream.tile_words
-    one_tile, passing = word_cycles(words, profile), passing_cycles(words, profile)
-    before = words if stream.lines == "whole" else passing
-    first = place_in_period(read, stream)[np.ix_(rows, columns)] * before + one_tile
+    passing = passing_cycles(words, profile)
     last = (stream.periods - 1) * ((stream.tiles - 1) * words + passing)
     behind_first = work.total - work.until.get(label, work.total)
     behind = max(behind_first, last + work.since.get(label, 0.0))
-    return np.asarray(first + way + behind)
+    return np.asarray(first + behind)
+
+
+def _first_tiles(
+    plan: Plan, profile: Profile, stream: HostStream, places: tuple[Numbers, Numbers]
+) -> Cycles:
+    """Return the least cycles at which elements have their first tile: (rows, columns).
+
+    `places`: rows and columns of the elements.
+    """
+    rows, columns = places
+    along = {"rows": (0, 1), "columns": (1, 0), "whole": (1, 1)}[stream.lines]
+    links = along[0] * rows[:, None] + along[1] * columns[None, :]
+    words = stream.tile_words
+    before = words if stream.lines == "whole" else passing_cycles(words, profile)
+    number = place_in_period(plan.read, stream)[np.ix_(rows, columns)]
+    return np.asarray(number * before + word_cycles(words, profile) + way_in(links, profile))
 
 
 def _line_end(plan: Plan, profile: Profile, axis: Axis, last: BodyCycles) -> float:

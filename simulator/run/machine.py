@@ -13,12 +13,12 @@ import numpy.typing as npt
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.buffer_memory import MemoryInput
 from tilewright.simulator.compile.compiled_program import CompiledProgram, compile_program
-from tilewright.simulator.compile.fabric.queue_fusion import Ids, fuse_queues, restore_pops
+from tilewright.simulator.compile.fabric.queue_fusion import Ids, restore_pops
 from tilewright.simulator.compile.store_header import NEVER
 from tilewright.simulator.diagnose.deadlock import find_waits
 from tilewright.simulator.diagnose.final_state import FinalState
 from tilewright.simulator.diagnose.run_errors import run_error
-from tilewright.simulator.engine.features import compile_needed
+from tilewright.simulator.engine.features import compile_needed, is_loaded
 from tilewright.simulator.isa.machine_errors import DeadlockError, InputDataError, RunStoppedError
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.program import Program
@@ -82,7 +82,6 @@ class Machine:
         """Whether queues are merged where that changes no result."""
         self._counts_queues = queues or interval > 0
         self._interval = interval
-        self._fused: tuple[at.Table, Ids] | None = None
         self._paused: RepeatingRun | None = None
 
     @property
@@ -91,11 +90,10 @@ class Machine:
 
         The second value gives, for each queue of the network, the queue that it became part of.
         """
-        if self._fused is None:
-            compiled = self.compiled
-            compile_needed(compiled.store, compiled.parts)  # all at once: merging has a kernel, too
-            self._fused = fuse_queues(compiled.store, compiled.parts, compiled.network)
-        return self._fused
+        if not is_loaded():
+            compile_needed(self.compiled.store, self.compiled.parts)  # merging has a kernel, too
+        store, ends = self.compiled.merged
+        return store.store, ends
 
     def run(  # noqa: PLR0913 (the options of a run)
         self,

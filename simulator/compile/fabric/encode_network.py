@@ -32,6 +32,14 @@ def place_network(store: at.Table, parts: StoreLayout, network: FifoNetwork) -> 
     user[elements] = parts.element.address(at.USER_IS_ELEMENT - user[elements])
     parts.bid.view(store)[:] = -1
     parts.ring.view(store)[:, 0] = at.NEVER_USED
+    parts.change.view(store)[:] = network.steered.change
+    if parts.state.rows:
+        _place_steering(store, parts, network)
+
+
+def _place_steering(store: at.Table, parts: StoreLayout, network: FifoNetwork) -> None:
+    """Write the routers that choose; arguments as of `place_network`."""
+    fifo = parts.fifo.view(store)
     fifo[:, at.F_WAY] = parts.way.address(fifo[:, at.F_WAY])
     selectors = parts.way.view(store)
     selectors[:] = network.steered.way
@@ -42,7 +50,6 @@ def place_network(store: at.Table, parts: StoreLayout, network: FifoNetwork) -> 
     state[:, waiting] = parts.fifo.address(state[:, waiting])
     state[:, at.X_ELEMENT] = parts.element.address(state[:, at.X_ELEMENT])
     state[:, at.X_CHANGES] = parts.change.address(state[:, at.X_CHANGES])
-    parts.change.view(store)[:] = network.steered.change
     _chain_states(store, parts)
 
 
@@ -68,6 +75,8 @@ def place_bindings(
     """
     fifo = parts.fifo.view(store)
     for number, bound in enumerate(network.bound):
+        if not bound.size:
+            continue
         first = parts.element.view(store)[codes == number, at.E_BOUND]
         for column, fifos in enumerate(bound.T):
             store[first + column * at.B_WIDTH + at.B_FIFO] = parts.fifo.address(fifos)

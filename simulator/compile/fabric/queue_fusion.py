@@ -8,14 +8,24 @@ Tests compare with the plain network.
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
 import numpy as np
 import numpy.typing as npt
 
+from tilewright.arch.memo import IdentityCache
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.fabric.network import INPUT, OUTPUT, ROUTER, FifoNetwork, are_of
 from tilewright.simulator.compile.store_layout import StoreLayout
 
 Ids = npt.NDArray[np.int64]
+NONE: Final = np.zeros(0, dtype=np.int64)
+MOST_KEPT: Final = 1 << 12
+"""FIFOs of a network up to which its merged one is kept."""
+_MERGED: Final = IdentityCache(64)
+"""Merged networks by the kinds of FIFOs, which networks of one topology share."""
 
 
 def follow_pointers(pointer: Ids, sums: Ids) -> Ids | None:
@@ -55,48 +65,42 @@ def mergeable_into(network: FifoNetwork) -> Ids:
     return np.where(able, successor, not_merged)
 
 
-def fuse_queues(store: at.Table, parts: StoreLayout, network: FifoNetwork) -> tuple[at.Table, Ids]:
-    """Merge lines of queues and router buffers in a copy of the store: fewer events, same cycles.
+def merge_queues(network: FifoNetwork) -> tuple[FifoNetwork, Ids]:
+    """Merge lines of queues and router buffers of a network: fewer events, the same cycles.
 
-    Returns the copy and (FIFOs,) the number of the FIFO that each one became part of, which has the
-    line's summed latency, capacity and credit delay (engines.md §2.2). If the network has a loop of
-    such FIFOs, the store itself is returned, with each FIFO its own.
+    Returns the network and (FIFOs,) the number of the FIFO that each one became part of, which has
+    the line's summed latency, capacity and credit delay (engines.md §2.2). If the network has a
+    loop of such FIFOs, nothing is merged. Networks of one topology are merged once.
     """
+    if network.kind.size > MOST_KEPT:
+        return _merged(network)
+    merged, ends = _MERGED.of(network.kind, "merged", partial(_merged, network))
+    fifo = merged.fifo.copy(order="K")
+    ports = np.concatenate([*network.edge_inputs, *network.edge_outputs, NONE])
+    fifo[ports, at.F_CAP] = network.fifo[ports, at.F_CAP]
+    return replace(network, fifo=fifo, queue=merged.queue), ends
+
+
+def _merged(network: FifoNetwork) -> tuple[FifoNetwork, Ids]:
     pointer = mergeable_into(network)
-    fifo = network.fifo
-    # every merged FIFO adds its own numbers to those of the last one of its line
-    sums = np.stack([fifo[:, at.F_LATENCY], fifo[:, at.F_CAP], fifo[:, at.F_CREDIT]])
     ends = follow_pointers(pointer, np.zeros((1, pointer.size), dtype=np.int64))
     if ends is None:
-        return store, np.arange(pointer.size, dtype=np.int64)
-    total = np.zeros_like(sums)
-    for row in range(sums.shape[0]):
-        total[row] = np.bincount(ends, weights=sums[row], minlength=pointer.size).astype(np.int64)
-    merged = store.copy()
-    table = parts.fifo.view(merged)
-    last = pointer < 0
-    table[:, at.F_CAP] = np.where(last, total[1], 0)
-    table[last, at.F_LATENCY], table[last, at.F_CREDIT] = total[0, last], total[2, last]
-    first = np.cumsum(table[:, at.F_CAP]) - table[:, at.F_CAP]
-    table[:, at.F_RING] = parts.ring.address(first)
-    into = table[:, at.F_NEXT : at.F_NEXT + 5]
-    is_set = into >= parts.fifo.start
-    into[is_set] = _moved(into[is_set], parts, ends)
-    queues = parts.element.view(merged)[:, at.E_QUEUES : at.E_QUEUES + 16]
-    bound = queues >= 0
-    queues[bound] = _moved(queues[bound], parts, ends)
-    return merged, ends
-
-
-def _moved(addresses: Ids, parts: StoreLayout, ends: Ids) -> Ids:
-    numbers = (addresses - parts.fifo.start) // parts.fifo.width
-    return parts.fifo.address(ends[numbers])
+        return network, np.arange(pointer.size, dtype=np.int64)
+    fifo, last = network.fifo.copy(order="K"), pointer < 0
+    for column in (at.F_LATENCY, at.F_CAP, at.F_CREDIT):
+        total = np.bincount(ends, weights=fifo[:, column], minlength=pointer.size)
+        fifo[last, column] = total[last]
+    fifo[~last, at.F_CAP] = 0
+    into = fifo[:, at.F_NEXT : at.F_NEXT + 5]
+    into[:] = np.where(into < 0, into, ends[into])
+    queue = np.where(network.queue < 0, network.queue, ends[network.queue]).astype(np.int32)
+    return replace(network, fifo=fifo, queue=queue), ends
 
 
 def restore_pops(store: at.Table, parts: StoreLayout, ends: Ids) -> None:
     """Set, after a run, the count of words that left each merged FIFO to that of its line.
 
-    store: the engine's array after the run, changed; ends: the second result of `fuse_queues`.
+    store: the engine's array after the run, changed; ends: the second result of `merge_queues`.
     """
     table = parts.fifo.view(store)
     table[:, at.F_POPS] = table[ends, at.F_POPS]
