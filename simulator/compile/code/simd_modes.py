@@ -9,6 +9,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Final
 
+from tilewright.arch.memo import IdentityCache
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.isa.dsd import ENDLESS, Fabin, Fabout, Fifo
 from tilewright.simulator.isa.machine_errors import ErrorSubject, ProgramError
@@ -21,6 +22,8 @@ from tilewright.simulator.program.code_parts import all_operations
 from tilewright.simulator.program.program import ElementCode
 
 MODES: Final = {"simd_32": at.SIMD_32, "simd_64": at.SIMD_64, "simd_32_or_64": at.SIMD_EITHER}
+_PAIRED: Final = IdentityCache(256)
+"""Slots of queues that may pass two wavelets in a cycle, by code."""
 WIDEST: Final = {at.SIMD_NONE: 1, at.SIMD_MIXED: 1, at.SIMD_32: 2, at.SIMD_64: 4, at.SIMD_EITHER: 4}
 
 
@@ -150,6 +153,10 @@ def paired_queues(code: ElementCode) -> frozenset[int]:
     Those of four values; in the mode simd_32 a wavelet goes alone. Slots 0 to 7 are input queues, 8
     to 15 output queues.
     """
+    return _PAIRED.of(code, "paired", lambda: _paired_queues(code))  # type: ignore[no-any-return]
+
+
+def _paired_queues(code: ElementCode) -> frozenset[int]:
     streams = (dsd for dsd in code.dsds if isinstance(dsd, Fabin | Fabout))
     dsds = [dsd for dsd in streams if dsd.simd in ("simd_64", "simd_32_or_64")]
     return frozenset(d.queue + (at.OUTPUT_SLOT if isinstance(d, Fabout) else 0) for d in dsds)

@@ -372,8 +372,9 @@ class _NetworkCompiler:
     def _check_queues_routed(self) -> None:
         for layout in self.layouts:
             places = self.places_of[layout.code.name]
+            unrouted = (self.queue[places] < 0).any(axis=0)
             for slot in layout.queues:
-                if places.size and (self.queue[places, slot] < 0).any():
+                if unrouted[slot]:
                     raise ProgramError(
                         f"code {layout.code.name}: queue {slot % 8} has no route at "
                         f"{element_name(places[0], self.shape)}"

@@ -92,8 +92,10 @@ def _merged(network: FifoNetwork) -> tuple[FifoNetwork, Ids]:
         fifo[last, column] = total[last]
     fifo[~last, at.F_CAP] = 0
     into = fifo[:, at.F_NEXT : at.F_NEXT + 5]
-    into[:] = np.where(into < 0, into, ends[into])
-    queue = np.where(network.queue < 0, network.queue, ends[network.queue]).astype(np.int32)
+    queue = network.queue.copy()
+    for numbers in (into, queue):
+        is_set = numbers >= 0
+        numbers[is_set] = ends[numbers[is_set]]
     return replace(network, fifo=fifo, queue=queue), ends
 
 
