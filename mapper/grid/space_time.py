@@ -8,7 +8,7 @@ it from a mapping.
 from __future__ import annotations
 
 from collections.abc import Mapping as Dict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
 
@@ -21,7 +21,7 @@ from tilewright.mapper.grid.number_types import (
     tile_values_per_wavelet,
 )
 from tilewright.mapper.grid.reductions import Axis
-from tilewright.mapper.mapping.mapping import Mapping
+from tilewright.mapper.mapping.mapping import Mapping, Storage
 from tilewright.mapper.workload.einsum import Einsum, TensorAccess
 
 
@@ -144,6 +144,18 @@ class SpaceTime:
     def shifted(self) -> tuple[HeldTensor, ...]:
         """The inputs whose tiles move on along rings of elements."""
         return tuple(tensor for tensor in self.inputs if tensor.shift is not None)
+
+    def with_reduction(self, reduction: str) -> SpaceTime:
+        """Return the same loops where elements add up partial sums in another way."""
+        held = (self.output.name,), self.grid.memory.name
+        scheme = "" if reduction == "chain" else reduction
+        nodes = tuple(
+            replace(node, reduction=scheme)
+            if isinstance(node, Storage) and (node.tensors, node.component) == held
+            else node
+            for node in self.mapping.nodes
+        )
+        return replace(self, mapping=Mapping(nodes), reduction=reduction)
 
     def along(self, axis: Axis) -> tuple[SpaceLoop, ...]:
         """Return the loops over the elements of one axis, outermost first."""

@@ -126,17 +126,18 @@ def _are_ports(ports: Sequence[str]) -> bool:
 
 
 def _check_route(program: Program, route: Route, colors: frozenset[str]) -> None:
-    place = route_place(route)
     if route.color not in colors:
-        raise unknown_name(place, "color", route.color, colors)
+        raise unknown_name(route_place(route), "color", route.color, colors)
     if not _are_ports(route.rx) or not _are_ports(route.tx):
-        raise ProgramError(f"{place} rx and tx need ports N E S W R", value=(route.rx, route.tx))
+        raise ProgramError(
+            f"{route_place(route)} rx and tx need ports N E S W R", value=(route.rx, route.tx)
+        )
     if route.switch is not None or route.filter is not None:
-        check_steering(route, place)
+        check_steering(route, route_place(route))
     if route.swap:
-        _check_swap(program, route, place)
+        _check_swap(program, route, route_place(route))
     if not is_inside(route.area, (program.height, program.width)):
-        raise ProgramError(f"{place} outside the grid", value=program.placement.shape)
+        raise ProgramError(f"{route_place(route)} outside the grid", value=program.placement.shape)
 
 
 def is_inside(area: Area, shape: tuple[int, int]) -> bool:

@@ -5,7 +5,7 @@ The kinds of descriptors and of instructions check their own parts; this file sa
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Final
@@ -130,8 +130,10 @@ def _check_names(code: ElementCode) -> None:
         _check_unique(f"code {code.name}: {kind}", named)
 
 
-def _check_unique(kind: str, named: Iterable[tuple[str, object]]) -> None:
+def _check_unique(kind: str, named: Sequence[tuple[str, object]]) -> None:
     seen: set[str] = set()
+    if len({name for name, _ in named}) == len(named):
+        return
     for name, part in named:
         with ErrorSubject(part):
             if name in seen:

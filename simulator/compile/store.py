@@ -289,8 +289,8 @@ def place_special(
             in_memory = store[operand + at.D_KIND] == at.MEMORY
             base = store[operand + at.D_BASE] + elements[:, at.E_MEMORY]
             store[at_row + at.R_POSITION] = base if in_memory else 0
-            for j in range(at.R_WIDTH - at.R_ASYNC):
-                store[at_row + at.R_ASYNC + j] = load_row[at.L_SETTINGS + j]
+            settings = np.arange(at.R_WIDTH - at.R_ASYNC)
+            store[at_row[:, None] + at.R_ASYNC + settings] = load_row[at.L_SETTINGS + settings]
 
 
 def _place_own_rows(

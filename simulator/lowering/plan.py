@@ -13,7 +13,6 @@ from math import prod
 from tilewright.mapper.grid.host_streams import HostStream, host_streams
 from tilewright.mapper.grid.partial_sums import PartialSums, partial_sums
 from tilewright.mapper.grid.space_time import SpaceTime
-from tilewright.mapper.mapping.mapping import Mapping
 from tilewright.simulator.build.code_builder import CodeBuilder
 from tilewright.simulator.build.program_builder import ProgramBuilder
 from tilewright.simulator.compile.families.code_families import canonical_code
@@ -105,14 +104,14 @@ def plan_of(read: SpaceTime, reserved_bytes: int = 0, kept: LeftTensors = NOTHIN
     )
 
 
-def with_reduction(plan: Plan, mapping: Mapping, reduction: str) -> Plan:
+def with_reduction(plan: Plan, reduction: str) -> Plan:
     """Return the plan of a mapping that differs in the scheme of its reduction only.
 
     The two plans share the codes that are written. Raises InfeasibleMapping as `plan_of` does.
     """
     if plan.read.reduction == reduction:
         return plan
-    read = replace(plan.read, mapping=mapping, reduction=reduction)
+    read = plan.read.with_reduction(reduction)
     sums, classes, placement = _added_up(read)
     kernel = replace(plan.kernel, read=read)
     return replace(plan, read=read, sums=sums, kernel=kernel, roles=classes, placement=placement)

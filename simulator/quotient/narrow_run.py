@@ -31,7 +31,7 @@ from tilewright.simulator.program.program import ElementCode
 from tilewright.simulator.quotient.line_blocks import Ints
 from tilewright.simulator.quotient.passing_streams import PassingStream, PassingStreams
 from tilewright.simulator.run.machine import Machine
-from tilewright.simulator.run.run_data import load_data, run_data, schedule_start, step_to_end
+from tilewright.simulator.run.run_data import load_data, no_values, schedule_start, step_to_end
 
 _DEPENDS: Final = IdentityCache(256)
 NONE: Final = np.zeros(0, dtype=np.int64)
@@ -84,11 +84,9 @@ def check_values_decide_nothing(compiled: CompiledProgram) -> None:
 
 def start_without_values(compiled: CompiledProgram) -> tuple[at.Table, at.Memory]:
     """Return the engine's table and the SRAM at the start of a run on zeros for its cycles only."""
-    program = compiled.program
     compile_needed(compiled.store, compiled.parts)
-    edges = {port.name: np.zeros((port.positions, port.count)) for port in program.edge_inputs}
-    data = run_data(program, None, edges, timeline=False)
-    data.header[at.S_TIMES_ONLY] = at.NO_SCALARS  # `check_values_decide_nothing`
+    # scalars decide nothing: `check_values_decide_nothing`
+    data = no_values(compiled.program, at.NO_SCALARS)
     store, sram = load_data(compiled, compiled.store, data)
     schedule_start(compiled, store, NONE)
     return store, sram

@@ -31,6 +31,7 @@ from tilewright.simulator.run.run_data import (
     RunData,
     TimelineRequest,
     load_data,
+    no_values,
     noted,
     refused,
     run_data,
@@ -144,7 +145,8 @@ class Machine:
         cycles = self.repeating_cycles()
         if cycles is not None:
             return cycles
-        return end_cycle(FinalState(self.compiled, self._finish(self._no_values(), None)[0]))
+        store, _ = self._finish(no_values(self.program, at.NO_VECTORS), None)
+        return end_cycle(FinalState(self.compiled, store))
 
     def repeating_cycles(self, visits: int = NEVER) -> int | None:
         """Return what `cycles` returns if a run ends after so many visits, repetitions skipped.
@@ -162,16 +164,9 @@ class Machine:
         is_right = run.store[at.S_ERROR] == at.OK and final.is_complete()
         return end_cycle(final) if is_right else None
 
-    def _no_values(self) -> RunData:
-        """Return the data of a run without values."""
-        edges = {p.name: np.zeros((p.positions, p.count)) for p in self.program.edge_inputs}
-        data = run_data(self.program, None, edges, timeline=False)
-        data.header[at.S_TIMES_ONLY] = at.NO_VECTORS
-        return data
-
     def _repeating_run(self) -> RepeatingRun:
-        data = self._no_values()
-        data.header[at.S_TIMES_ONLY] = at.NO_SCALARS  # no counter of data decides: `may_repeat`
+        # no counter of data decides: `may_repeat`
+        data = no_values(self.program, at.NO_SCALARS)
         store, sram = self._begin(self.fused_store[0], data)
         return RepeatingRun(self.compiled, store, sram)
 

@@ -98,6 +98,16 @@ def run_data(
     return RunData(header, recorded_elements(program, timeline), memory or {}, edges or {})
 
 
+def no_values(program: Program, left_out: int) -> RunData:
+    """Return the start data of a run for its cycles only, in which all words that enter are 0.
+
+    left_out: what computes no values, NO_VECTORS or NO_SCALARS (`columns.py`).
+    """
+    data = run_data(program, None, None, timeline=False)
+    data.header[at.S_TIMES_ONLY] = left_out
+    return data
+
+
 def recorded_elements(program: Program, timeline: TimelineRequest) -> Ids:
     """Return the numbers (row * width + column) of the elements whose operations are recorded.
 
@@ -170,13 +180,16 @@ def _fill_edges(
 ) -> None:
     """Write the wavelets of the edge inputs with the cycles from which on they may enter.
 
-    Raises InputDataError for an unknown edge input, and for one without data.
+    Without values they are 0. Raises InputDataError for an unknown edge input, and for one without
+    data.
     """
     program, fifo = compiled.program, compiled.parts.fifo.view(store)
     for port, fifos in zip(program.edge_inputs, compiled.network.edge_inputs, strict=True):
-        if port.name not in edges:
-            raise InputDataError("an edge input has no data", value=port.name)
-        bits = stream_bits(port, edges.pop(port.name))
+        bits: at.Table | int = 0
+        if not store[at.S_TIMES_ONLY]:
+            if port.name not in edges:
+                raise InputDataError("an edge input has no data", value=port.name)
+            bits = stream_bits(port, edges.pop(port.name))
         entries = fifo[fifos, at.F_RING][:, None] + 2 * np.arange(port.count)
         store[entries] = port.start + port.interval * np.arange(port.count)
         store[entries + 1] = bits | at.IS_CONTROL if port.control else bits

@@ -372,7 +372,7 @@ class _NetworkCompiler:
     def _check_queues_routed(self) -> None:
         for layout in self.layouts:
             places = self.places_of[layout.code.name]
-            unrouted = (self.queue[places] < 0).any(axis=0)
+            unrouted = np.asarray((self.queue[places] < 0).any(axis=0))
             for slot in layout.queues:
                 if unrouted[slot]:
                     raise ProgramError(
@@ -380,6 +380,8 @@ class _NetworkCompiler:
                         f"{element_name(places[0], self.shape)}"
                     )
         for bound, layout in zip(self.bound, self.layouts, strict=True):
+            if not bound.size:
+                continue
             for slot, color in (layout.bindings[i] for i in np.argwhere(bound < 0)[:1, 1]):
                 raise ProgramError(
                     f"code {layout.code.name}: queue {slot % 8} is bound to color {color}, but no "

@@ -6,8 +6,9 @@ Several colors are compiled together, as a stack: a site is an element's place f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from tilewright.simulator.compile.fabric.steering import (
     Steering,
     all_directions,
     control_colors,
+    counter_kind,
     port_groups,
     teardown_tasks,
 )
@@ -234,9 +236,15 @@ class RouterMap:
             steered = [piece for route in routes for piece in self._steered_pieces(route)]
             if steered:
                 handlers = teardown_tasks(self._layouts, self.places_of, stack.elements, routes)
-            for piece in steered:
-                sites = number * stack.elements + piece.elements
-                self._steer(routers, color.id, piece, sites, handlers[piece.elements])
+            for _, alike in groupby(steered, _steered_alike):
+                pieces = list(alike)
+                elements = np.concatenate([piece.elements for piece in pieces])
+                sites = number * stack.elements + elements
+                piece = RoutePiece(pieces[0].configurations, elements)
+                self._steer(routers, color.id, piece, sites, handlers[elements])
+                self.steering.set_counters(
+                    [(p.configurations[0].filter, p.elements.size) for p in pieces]
+                )
         return routers
 
     def _ports(self, stack: ColorStack) -> tuple[Bits, Bits, Bits]:
@@ -313,6 +321,14 @@ class RouterMap:
         rows = np.array(route.area.rows, dtype=np.int64)
         columns = np.array(route.area.columns, dtype=np.int64)
         return np.asarray((rows[:, None] * self.program.width + columns).ravel())
+
+
+def _steered_alike(piece: RoutePiece) -> Hashable:
+    """Return a key that is equal for pieces whose routers differ in numbers of filters only."""
+    route = piece.configurations[0]
+    if len(piece.configurations) > 1 or route.switch is not None:
+        return id(piece)
+    return route.rx, route.tx, route.teardown, counter_kind(route.filter) or route.filter
 
 
 def element_name(element: int, shape: tuple[int, ...]) -> str:

@@ -39,6 +39,13 @@ def counter_numbers(counter: CounterFilter) -> tuple[int, int, int, int]:
     return counter.start, counter.limit, counter.other_limit or 0, counter.most
 
 
+def counter_kind(chosen: CounterFilter | RangeFilter | None) -> tuple[bool, ...] | None:
+    """Return what a counter filter is beside its numbers; None for another filter, or none."""
+    if not isinstance(chosen, CounterFilter):
+        return None
+    return chosen.count_data, chosen.count_control, chosen.filter_control, chosen.is_sparse
+
+
 def control_colors(program: Program) -> set[str]:
     """Return the names of the colors whose routers may get commands to their switches.
 
@@ -83,6 +90,9 @@ def all_directions(*routes: Route) -> tuple[int, int]:
     """
     rx = tx = 0
     for route in routes:
+        if route.switch is None:
+            rx, tx = rx | port_bits(route.rx), tx | port_bits(route.tx)
+            continue
         for position in route.directions():
             rx |= port_bits(position.rx or ())
             tx |= port_bits(position.tx or ())
@@ -221,6 +231,18 @@ class Steering:
         self.states[-1][:, at.X_CHANGES] = len(self.changes)
         for changed in configurations[1:]:
             self._change(changed, groups, used)
+
+    def set_counters(
+        self, counters: Sequence[tuple[CounterFilter | RangeFilter | None, int]]
+    ) -> None:
+        """Set the numbers of counter filters in the states that were added last.
+
+        counters: the filter of the first so many of these states, then of the next.
+        """
+        if len(counters) > 1 and isinstance(counters[0][0], CounterFilter):
+            numbers = [counter_numbers(c) for c, _ in counters if isinstance(c, CounterFilter)]
+            sizes = [size for _, size in counters]
+            self.states[-1][:, COUNTER_COLUMNS] = np.repeat(numbers, sizes, axis=0)
 
     def _change(self, route: Route, groups: Sequence[int], used: Sequence[int]) -> None:
         """Append a row of what a reconfiguration writes into a router.

@@ -20,6 +20,7 @@ from tilewright.simulator.compile.fabric.network_compiler import compile_network
 from tilewright.simulator.compile.fabric.steering import (
     COUNTER_COLUMNS,
     control_colors,
+    counter_kind,
     counter_numbers,
 )
 from tilewright.simulator.compile.table_blocks import CodeLayout
@@ -100,10 +101,9 @@ def structure(program: Program, layouts: tuple[CodeLayout, ...]) -> Hashable:
 
 def _without_numbers(route: Route) -> Hashable:
     """Return what decides the routers of a route: all but the numbers of its counter filter."""
-    chosen = route.filter
-    if not isinstance(chosen, CounterFilter):
+    kind = counter_kind(route.filter)
+    if kind is None:
         return route
-    kind = chosen.count_data, chosen.count_control, chosen.filter_control, chosen.is_sparse
     settings = route.switch, route.teardown, route.swap
     return route.color, route.area, route.rx, route.tx, settings, kind
 

@@ -283,7 +283,7 @@ class Candidates:
         first: Plan = self._first_plans.of(
             choice.family, lambda: plan_of(self.read(choice), reserved, self.kept)
         )
-        return with_reduction(first, self.space.mapping_of(choice), choice.reduction)
+        return with_reduction(first, choice.reduction)
 
     def least_cycles(self, choice: GridChoice) -> int:
         """Return the lower bound of a choice's cycles, by its plan.
