@@ -15,6 +15,7 @@ from typing import Final
 
 import numpy as np
 
+from tilewright.arch.memo import IdentityCache
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.fabric.network import ROUTER
 from tilewright.simulator.fast.no_certificate import NotCovered
@@ -42,6 +43,11 @@ LARGEST_SHARE: Final = 2
 """More than half of the columns save little."""
 MORE: Final = 4
 """Times the effort before a run of these columns: they stand for many."""
+_CONTENDED: Final = IdentityCache(64)
+"""FIFOs whose links were contended in the last program, by the kinds of FIFOs of its topology.
+
+The next program of it mostly needs the arbiter there, too, which is right wherever it is asked.
+"""
 NOT_SHIFTED: Final = "columns do not do the same a hop later"
 TOO_FEW: Final = "too few columns"
 
@@ -141,11 +147,14 @@ class SolvedColumns:
             raise NotCovered("some columns alone do not fit the machine") from error
         visits = None if least is None else least * machine.program.placement.size
         effort = USUAL if visits is None else effort_before(MORE * visits)
-        timed, division = solve_parts(machine, effort=effort)
+        contended: list[Ints] = _CONTENDED.of(machine.compiled.network.kind, "contended", list)
+        known = contended[0] if contended else None
+        timed, division = solve_parts(machine, contending=known, effort=effort)
         if timed is None or not division.whole:
             raise UnsolvedColumns(division.reason)
         columns = SolvedColumns(streams, machine, timed)
         columns._check_arbiters()
+        contended[:] = [np.flatnonzero(division.contended)]
         return columns
 
     def cycles(self, width: int) -> int:
