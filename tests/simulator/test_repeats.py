@@ -19,7 +19,7 @@ from tilewright.simulator.run.repetition import repeats
 from tilewright.simulator.run.repetition.machine_state import Snapshot
 from tilewright.simulator.run.repetition.repeatable import may_repeat
 from tilewright.simulator.run.repetition.repeats import RepeatingRun
-from tilewright.simulator.run.run_data import run_data, step_to_end
+from tilewright.simulator.run.run_data import no_values, step_to_end
 from tilewright.simulator.text.parsing import parse_program
 
 STATE = tuple(Snapshot.__dataclass_fields__)
@@ -42,9 +42,8 @@ class ComparedRun(RepeatingRun):
     """A run that is compared with one that leaves out nothing wherever it has left out some."""
 
     def __init__(self, of: Machine) -> None:
-        program, compiled = of.program, of.compiled
-        data = run_data(program, None, zeros(program), timeline=False)
-        data.header[at.S_TIMES_ONLY] = at.NO_SCALARS
+        compiled = of.compiled
+        data = no_values(of.program, at.NO_SCALARS)
         self.whole = of._begin(of.fused_store[0], data)
         super().__init__(compiled, *of._begin(of.fused_store[0], data))
         self.jumps = 0
