@@ -316,19 +316,19 @@ class GridMapspace:
         None among them: the register is unused. `local`: values of each rank variable in an
         element's share. Only an Einsum of two different inputs uses the register. An input may
         stand there if the vector operation has a loop: an output variable that this input lacks,
-        with more than one value in the share. A sum of products needs the register, so None is left
-        out where an input may stand there.
+        with more than one value in the share. Where none may so (a dot product), each input of a
+        sum of products may, and the operation is on one value.
         """
         einsum, register = self.einsum, self.grid.register
         if register is None or len(einsum.inputs) != 2 or len(set(einsum.tensors)) != 3:
             return [None]
         tiled = {name for name, extent in local.items() if extent > 1}
         in_output = tiled & set(einsum.outputs[0].rank_variables)
-        usable: list[str | None] = [
-            access.tensor for access in einsum.inputs if in_output - set(access.rank_variables)
-        ]
+        usable = [a.tensor for a in einsum.inputs if in_output - set(a.rank_variables)]
         sums = any(self._is_reduced(name) for name in einsum.bounds)
-        return usable if usable and sums and einsum.combine == "*" else [None, *usable]
+        if not sums or einsum.combine != "*":
+            return [None, *usable]
+        return [*(usable or [access.tensor for access in einsum.inputs]), None]
 
     def _buffers(self, tile: TimeTile | None, resident: frozenset[str]) -> list[int]:
         """Return the numbers of buffers that a mapping may have: 1, 2, both or none.

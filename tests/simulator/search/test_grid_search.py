@@ -1,6 +1,7 @@
 """The search on a grid: its answer is the least of all executed mappings of the mapspace."""
 
-from itertools import chain
+from dataclasses import replace
+from itertools import chain, product
 from math import inf
 
 import pytest
@@ -11,7 +12,7 @@ from tilewright.arch.files.source import load_document
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.grid.grid import grid_of
 from tilewright.mapper.grid.grid_constraints import GridConstraints
-from tilewright.mapper.grid.grid_mapspace import GridMapspace
+from tilewright.mapper.grid.grid_mapspace import GridChoice, GridMapspace
 from tilewright.mapper.grid.reading.mapping_reading import space_time
 from tilewright.mapper.workload.errors import InfeasibleMapping, NoFeasibleMapping
 from tilewright.mapper.workload.workload_loading import load_workload
@@ -64,6 +65,36 @@ def test_the_answer_is_the_least_of_all(form: str) -> None:
         assert certificate.is_optimal
         assert certificate.executed + certificate.excluded <= len(values)
         assert "shares of least work" not in {limit.name for limit in certificate.restrictions}
+
+
+REGISTERS = (
+    "Z[] = A[k] * B[k]",
+    "Z[m] = A[m, k] * B[m, k]",
+    "Z[m] = sum(square(A[m, k] - B[k]))",
+    "Z[m] = A[m, k] * B[k]",
+)
+
+
+@pytest.mark.parametrize("integers", ["Nothing", "All"])
+@pytest.mark.parametrize("formula", REGISTERS)
+def test_no_other_use_of_the_register_is_better(formula: str, integers: str) -> None:
+    """Each input in the register, or none, under the shares and tiles of the whole mapspace."""
+    text = (
+        f"workload:\n  rank_sizes: {{M: 2, K: 12}}\n  bits_per_value: {{All: 32}}\n"
+        f"  integers: {integers}\n  einsums: ['{formula}']\n"
+    )
+    workload = load_workload(load_document("register.yaml", text=text))
+    (einsum,) = workload.einsums
+    arch = load_arch(HARDWARE, variables={"GridX": 2, "GridY": 1})
+    flat = grid_path(arch, workload, einsum)
+    space = GridMapspace(grid_of(flat), einsum)
+    latencies = []
+    for family, scalar in product(space.families(), (None, "A", "B")):
+        mapping = space.mapping_of(GridChoice(replace(family, scalar=scalar), "chain"))
+        latencies.append(execute_einsum(space_time(flat, einsum, mapping)).latency)
+    found = GridSearch().run(flat, einsum)
+    assert found.certificate.is_optimal
+    assert found.value <= min(latencies)
 
 
 def test_a_limit_leaves_a_stated_gap() -> None:
