@@ -216,7 +216,7 @@ class ExecutionPage:
     `notes`: further lines; `rows`: of the table of programs, none where one ran; `sections`: one of
     each Einsum or program (execution_details); `nest`:
     (text, kind) of the lines of a loop nest, where there are no sections; `assumed`: figures of
-    the machine profile that are assumed.
+    the machine profile that are assumed; `front`: the table of a Pareto set, its head first.
     """
 
     eyebrow: str
@@ -228,17 +228,20 @@ class ExecutionPage:
     sections: tuple[dict[str, Any], ...] = ()
     nest: tuple[tuple[str, str], ...] = ()
     assumed: tuple[str, ...] = ()
+    front: tuple[tuple[str, ...], ...] = ()
 
 
 def page_of(
-    execution: Execution, subject: str, certificates: Mapping[str, str] | None = None
+    execution: Execution,
+    subject: str,
+    notes: Sequence[str] = (),
+    front: Sequence[Sequence[str]] = (),
 ) -> ExecutionPage:
     """Return the page on the execution of a workload.
 
-    `subject`: workload and architecture in words; `certificates`: by Einsum, what a search has
-    shown.
+    `subject`: workload and architecture in words; `notes`: what a search has shown; `front`: the
+    table of its Pareto set, the first row the names of the columns.
     """
-    given = certificates or {}
     bound = execution.lower_bound_cycles
     return ExecutionPage(
         eyebrow=f"Execution · {subject}",
@@ -252,26 +255,20 @@ def page_of(
             ("Energy", quantity(execution.energy, "energy")),
             ("Lower bound of the cycles", f"{bound:,}"),
         ),
-        notes=tuple(_search_notes(given)),
+        notes=tuple(notes),
         rows=tuple(program_rows(execution)),
-        sections=tuple(execution_sections(execution, given)),
+        sections=tuple(execution_sections(execution, {})),
+        front=tuple(map(tuple, front)),
     )
 
 
-def _search_notes(certificates: Mapping[str, str]) -> list[str]:
-    """Return what a search has shown: once where it is the same for all Einsums."""
-    if len(set(certificates.values())) == 1:
-        return [f"The search: {next(iter(certificates.values()))}."]
-    return [f"{name}: {text}." for name, text in certificates.items()]
-
-
 def page_of_mapping(
-    nest: Sequence[NestLine], subject: str, cards: tuple[tuple[str, str], ...], search: str
+    nest: Sequence[NestLine], subject: str, cards: tuple[tuple[str, str], ...], notes: Sequence[str]
 ) -> ExecutionPage:
     """Return the page on a mapping that was not executed, for the budget was over.
 
     nest: its loops; subject: workload and architecture in words; cards: (name, value) of what is
-    known of it; search: what the search has done.
+    known of it; notes: what the search has done.
     """
     from tilewright.mapper.mapping.nest_lines import nest_text
 
@@ -281,7 +278,7 @@ def page_of_mapping(
         lead="The budget was over before it could run on numbers. Write a larger --budget, or "
         "--save FILE, and give the file to tilewright execute --mapping FILE.",
         cards=cards,
-        notes=(f"The search: {search}.",),
+        notes=tuple(notes),
         nest=tuple(zip(nest_text(nest).splitlines(), (line.kind for line in nest), strict=True)),
     )
 

@@ -308,9 +308,9 @@ LOOPS_ABOVE_TILES = RestrictionKind(
 TILE_LOOP_ORDER = RestrictionKind(
     "loop order on a tile fixed",
     "On a grid of elements the loops of the work on a tile stand in one order around the vector"
-    " operation: those over variables of the output, in the order of its ranks, above those that are"
-    " summed over. An input stands in the register if that leaves the vector operation a loop, or if"
-    " none does so.",
+    " operation: those over variables of the output, in the order of its ranks, above those that"
+    " are summed over. An input stands in the register if that leaves the vector operation a loop,"
+    " or if none does so.",
     "With A in the register, Z[m, n] = A[m, k] * B[k, n] has a loop over m, one over k in it, and"
     " vectors along n.",
 )

@@ -146,7 +146,7 @@ def free_word(start: int, size: int, offset: int, taken: Sequence[Taken]) -> int
 
 def free_words(grid: Grid, reserved_bytes: int) -> int:
     """Return the 16-bit words of an element's memory beside the machine's own code."""
-    return (int(grid.memory.size) // 8 - reserved_bytes) // 2
+    return max(0, int(grid.memory.size) // 8 - reserved_bytes) // 2
 
 
 def check_size(read: SpaceTime, end: int, reserved_bytes: int, others: int = 0) -> None:
@@ -165,5 +165,7 @@ def check_size(read: SpaceTime, end: int, reserved_bytes: int, others: int = 0) 
             f"{read.grid.memory.name} of an element has {2 * free} free bytes, the tiles need "
             f"{2 * end}",
             value=sizes,
-            instead="smaller tiles, one buffer, or more elements",
+            instead="smaller tiles, one buffer, or more elements"
+            if free
+            else f"more than {reserved_bytes:,} bytes, which the machine's own code takes",
         )

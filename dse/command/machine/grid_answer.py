@@ -89,9 +89,10 @@ class GridAnswer:
     known_executions: int = 0
 
     @property
-    def certificates(self) -> dict[str, str]:
-        """What the search has shown, for each Einsum's part of the page."""
-        return dict.fromkeys(self.answer.results, str(self.answer.certificate))
+    def notes(self) -> tuple[str, str]:
+        """What the search has shown, and within which restrictions: lines of the page."""
+        scope = scope_text(self.answer.certificate.restrictions)
+        return f"The search: {self._search()}.", f"Restrictions: {scope}."
 
     def text(self) -> str:
         """Return the answer for the terminal: mapping, execution, certificates."""
@@ -201,10 +202,9 @@ class GridAnswer:
     def write_page(self, path: Path, subject: str) -> None:
         """Write the page on the answer; raises OSError if it cannot be written."""
         if self.answer.run is not None:
-            page = page_of(self.answer.run, subject, self.certificates)
+            page = page_of(self.answer.run, subject, self.notes)
         else:
-            work = self.answer.certificate.work
-            page = page_of_mapping(self._nest(), subject, self._cards(), work)
+            page = page_of_mapping(self._nest(), subject, self._cards(), self.notes)
         write_execution_page(path, page)
 
 

@@ -121,10 +121,12 @@ class GridFrontAnswer:
 
     def write_page(self, path: Path, subject: str) -> None:
         """Write the page on the execution shown; raises OSError if it cannot be written."""
-        execution = self.shown.execution
-        names = [run.name for run in execution.einsums]
-        certificates = dict.fromkeys(names, str(self.front.certificate))
-        write_execution_page(path, page_of(execution, subject, certificates))
+        certificate, table = self.front.certificate, self._table(self.front.points)
+        notes = (
+            f"Point {self.point} of the front. The search: {certificate}.",
+            f"Restrictions: {scope_text(certificate.restrictions)}.",
+        )
+        write_execution_page(path, page_of(self.shown.execution, subject, notes, table))
 
 
 def find_front_on_machine(

@@ -1,11 +1,18 @@
 """Texts, JSON and page of an execution with an exchange of halos."""
 
 from functools import cache
+from pathlib import Path
 
 import pytest
 from cascades import cascade_arch, cascade_workload
 
-from tilewright.dse.report.execution_page import execution_lines, page_of, whole_document
+from tilewright.dse.report.execution_page import (
+    ExecutionPage,
+    execution_lines,
+    page_of,
+    whole_document,
+    write_execution_page,
+)
 from tilewright.dse.report.execution_table import program_rows
 from tilewright.simulator.execution.execution import Execution
 from tilewright.simulator.search.grid_mapping import map_on_grid
@@ -55,10 +62,16 @@ def test_the_table_of_programs_adds_up_to_the_whole() -> None:
     assert not program_rows(Execution(smoothed().einsums[:1], (), {}))
 
 
-def test_what_the_search_has_shown_is_said_once() -> None:
-    same = dict.fromkeys("SZ", "optimal: 4 executed")
-    shared = page_of(smoothed(), "smoothing", same)
-    assert shared.notes[0] == "The search: optimal: 4 executed."
-    assert not any(note.startswith("Z: optimal") for note in shared.notes)
-    each = page_of(smoothed(), "smoothing", {"S": "optimal", "Z": "best of those executed"})
-    assert each.notes[:2] == ("S: optimal.", "Z: best of those executed.")
+def test_a_page_has_what_the_search_has_shown_and_its_front(tmp_path: Path) -> None:
+    notes, front = ("The search: complete.",), [["", "cycles"], ["0", "312"], ["1", "298"]]
+    page = page_of(smoothed(), "smoothing", notes, front)
+    text = text_of_page(tmp_path, page)
+    assert text.count("The search: complete.") == 1
+    assert "The front: 2 mappings" in text
+    assert '<td class="num">298</td>' in text
+    assert "The front" not in text_of_page(tmp_path, page_of(smoothed(), "smoothing"))
+
+
+def text_of_page(folder: Path, page: ExecutionPage) -> str:
+    write_execution_page(folder / "other.html", page)
+    return (folder / "other.html").read_text(encoding="utf-8")

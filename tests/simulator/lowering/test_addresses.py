@@ -48,3 +48,9 @@ def test_too_little_memory_names_the_sizes() -> None:
     with pytest.raises(InfeasibleMapping, match="SRAM of an element has 152 free bytes") as raised:
         addresses_of(product(), reserved_bytes=49_000)
     assert "Z 192, A 384, B 288" in str(raised.value)
+
+
+def test_a_memory_below_the_machine_s_own_code_has_no_free_bytes() -> None:
+    with pytest.raises(InfeasibleMapping, match="SRAM of an element has 0 free bytes") as raised:
+        addresses_of(product(), reserved_bytes=50_000)
+    assert "more than 50,000 bytes" in str(raised.value)

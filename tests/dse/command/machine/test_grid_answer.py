@@ -37,7 +37,8 @@ def test_text_document_and_file_are_of_one_answer() -> None:
     assert f"{document['cycles']:,} cycles" in text
     assert document["search"]["kind"] == "optimal"
     assert document["search"]["gap"] == 0
-    assert answer.certificates["Z"] in text
+    assert str(answer.answer.certificate) in text
+    assert answer.notes[0] == f"The search: {answer.answer.certificate}."
     saved = load_mapping(load_document("m.yaml", text=answer.mapping_file()))
     assert saved == answer.answer.mapping
     assert all(state.lower_bound <= state.value for state in states)
