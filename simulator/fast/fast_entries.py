@@ -32,15 +32,15 @@ _RECORDS: Final = {
     "ValueState": f"{_LINE}, uint32[::1], uint32[::1], {_TABLE}, {_TABLE}, {_LINE}, {_LINE}, "
     f"int64, {_TABLE}",
     "GridRun": ", ".join(
-        [_TABLE] * 2
-        + [_LINE]
+        [_TABLE] * 3
+        + [_LINE, _TABLE, _LINE]
         + [_TABLE] * 4
         + [_LINE] * 3
         + [_WORDS] * 2
         + [_TABLE] * 2
         + [_LINE] * 2
         + [_WORDS] * 2
-        + [_TABLE, _WORDS, _LINE]
+        + [_TABLE, _WORDS, _LINE, _LINE]
     ),
 }
 """The types of the fields of named tuples, by class name."""

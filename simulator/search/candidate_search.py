@@ -17,7 +17,11 @@ from typing import Final, NamedTuple
 from tilewright.mapper.grid.grid_mapspace import GridChoice, GridFamily
 from tilewright.mapper.searches.budget import UNLIMITED, Budget
 from tilewright.mapper.workload.errors import InfeasibleMapping, Refusal
-from tilewright.simulator.execution.einsum_execution import EinsumExecution, TimedPlan
+from tilewright.simulator.execution.einsum_execution import (
+    VALUES_ALONE_PAY,
+    EinsumExecution,
+    TimedPlan,
+)
 from tilewright.simulator.isa.machine_errors import ProgramError, RunStoppedError
 from tilewright.simulator.lowering.task_cycles import BodyCycles
 from tilewright.simulator.search.candidates.candidate_runs import (
@@ -141,7 +145,8 @@ class CandidateSearch:
         cycles = self.candidates.known_cycles.get(self.choice, 0)
         elements = self.choice.family.elements
         seconds = times * self.runs.seconds.get(self.choice, 0.0)
-        has_scalars = self.candidates.space.einsum.formula is not None
+        is_alone = is_known and cycles * elements >= VALUES_ALONE_PAY
+        has_scalars = self.candidates.space.einsum.formula is not None and not is_alone
         of_element = SECONDS_OF_SCALARS if has_scalars else SECONDS_OF_VALUES
         return max(seconds, of_element * cycles * elements)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.columns import Memory, Table, Word
-from tilewright.simulator.engine.jit import inner_kernel, part_kernel
+from tilewright.simulator.engine.jit import inner_kernel
 from tilewright.simulator.engine.operation_steps import fail, start_of
 from tilewright.simulator.engine.values.arithmetic import (
     bits_of,
@@ -229,23 +229,39 @@ def scalar_value(store: Table, memory: Memory, element: int, column: int, dtype:
     return wrapped(read_word(memory, position, store[value + at.D_WIDE]), dtype)
 
 
-@part_kernel
-def is_defined(store: Table, element: int, row: int, right: int) -> Word:
-    """Return whether a scalar operation on integers is defined; if not, record the run's error.
+@inner_kernel
+def undefined(code: int, dtype: int, right: int) -> Word:
+    """Return the run's error of a scalar operation, OK if it is defined.
 
-    `row`: address of the operation in `store`. `right`: value of its second source.
-
-    Undefined are a division by zero and a shift by less than 0 or by the bits of the dtype or more.
+    right: value of its second source. Undefined are, on integers, a division by zero and a shift by
+    less than 0 or by the bits of the dtype or more.
     """
-    code, dtype = store[row + at.U_CODE], store[row + at.U_TYPE]
+    if dtype in (at.SCALAR_F32, at.SCALAR_F16):
+        return at.OK
     if code == DIV and right == 0:
-        fail(store, at.ERROR_DIVISION, element, row, right)
-        return False
+        return at.ERROR_DIVISION
     bits = 16 if dtype in (at.SCALAR_I16, at.SCALAR_U16) else 32
-    if (code in (SHL, SHR)) and (right < 0 or right >= bits):
-        fail(store, at.ERROR_SHIFT, element, row, right)
-        return False
-    return True
+    return at.ERROR_SHIFT if code in (SHL, SHR) and (right < 0 or right >= bits) else at.OK
+
+
+@inner_kernel
+def first_type(code: int, dtype: int) -> Word:
+    """Return the dtype of the first source of a scalar operation on a dtype: SCALAR_..."""
+    if code == FROM_INT:
+        return at.SCALAR_I32
+    if code == FROM_HALF:
+        return at.SCALAR_F16
+    return at.SCALAR_F32 if code == TO_HALF else dtype
+
+
+@inner_kernel
+def result_of(code: int, dtype: int, left: int, right: int) -> Word:
+    """Do a scalar operation that is defined on the values of its sources; return the result."""
+    if code == MOV:
+        return wrapped(left, dtype)
+    if dtype in (at.SCALAR_F32, at.SCALAR_F16):
+        return on_floats(code, dtype, left, right)
+    return wrapped(on_integers(code, left, right), dtype)
 
 
 @inner_kernel
@@ -262,21 +278,14 @@ def compute(store: Table, memory: Memory, element: int, row: int) -> Word:
             cycles += store[at.K_SCALAR_OPERAND]
             store[element + at.E_INTERLOCK] += max(0, store[at.K_SCALAR_OPERAND] - 1)
     code, dtype = store[row + at.U_CODE], store[row + at.U_TYPE]
-    source = at.SCALAR_I32 if code == FROM_INT else dtype
-    if code == FROM_HALF:
-        source = at.SCALAR_F16
-    elif code == TO_HALF:
-        source = at.SCALAR_F32
+    source = first_type(code, dtype)
     left = scalar_value(store, memory, element, row + at.U_LEFT, source)
     right = scalar_value(store, memory, element, row + at.U_RIGHT, dtype)
-    if code == MOV:
-        result = wrapped(left, dtype)
-    elif dtype in (at.SCALAR_F32, at.SCALAR_F16):
-        result = on_floats(code, dtype, left, right)
-    else:
-        if not is_defined(store, element, row, right):
-            return cycles
-        result = wrapped(on_integers(code, left, right), dtype)
+    error = undefined(code, dtype, right)
+    if error != at.OK:
+        fail(store, error, element, row, right)
+        return cycles
+    result = result_of(code, dtype, left, right)
     target = store[row + at.U_DEST_VALUE]
     if store[row + at.U_DEST] == at.COUNTER_VALUE:
         store[store[element + at.E_VARIABLES] + target] = result

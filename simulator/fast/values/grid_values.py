@@ -21,8 +21,15 @@ from tilewright.simulator.compile.table_blocks import CodeBlock, CompileTarget
 from tilewright.simulator.fast.fast_entries import run_grid
 from tilewright.simulator.fast.no_certificate import Ints, NotCovered
 from tilewright.simulator.fast.units.stream_roots import ColorStreams, streams_of
-from tilewright.simulator.fast.values.line_values import C_WIDTH, K_WIDTH, L_WIDTH, GridRun
-from tilewright.simulator.fast.walk.element_lines import N_WIDTH, ElementLines, lines_of
+from tilewright.simulator.fast.values.element_lines import ElementLines, lines_of
+from tilewright.simulator.fast.values.grid_tables import C_WIDTH, K_WIDTH, L_WIDTH, GridRun
+from tilewright.simulator.fast.values.line_rows import (
+    A_SCALAR,
+    M_BODY,
+    N_ARITHMETIC,
+    N_PATH,
+    N_TYPE,
+)
 from tilewright.simulator.isa.dsd import Buffer
 from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.profiles.profile import Profile, profile_number
@@ -60,8 +67,8 @@ def grid_values(
 
     memory: by buffer, the data of all elements; edges: by edge input, (positions, words) that
     enter; keep: names of the buffers to return. Raises NotCovered for what only the engines do:
-    operands of several dimensions, scalar instructions, changing routes, elements that wait for
-    each other in turns.
+    data that decide what is done, changing routes, elements that wait for each other in turns, and
+    scalar instructions that are undefined, which are errors of a run.
     """
     colors = {color.name: color.id for color in program.colors}
     target = CompileTarget(profile, profile_number(profile), tuple(colors.items()))
@@ -73,7 +80,7 @@ def grid_values(
     data = wiring.data(edges)
     tables = _MemoryTables(program, memory, keep)
     run = GridRun(
-        op=np.concatenate([np.zeros((0, N_WIDTH), dtype=np.int64), *(c.lines.rows for c in codes)]),
+        *_Joined.of([code.lines for code in codes]),
         code=_code_rows(codes),
         placement=program.placement.ravel().astype(np.int64),
         source=wiring.source,
@@ -93,17 +100,49 @@ def grid_values(
         tiles=tables.tiles,
         keep=tables.keep,
         kept=tables.kept,
+        variables=np.zeros(max(code.lines.counters for code in codes), dtype=np.int64),
         stack=np.zeros(program.placement.size + 1, dtype=np.int64),
     )
     with np.errstate(all="ignore"):
         if run_grid(run) != program.placement.size:
-            raise NotCovered("elements wait for each other in turns")
+            raise NotCovered("elements wait for each other in turns, or a scalar is undefined")
     return GridValues(tables.kept_values(), wiring.edge_values(data), wiring.counts(codes))
 
 
 class _Code(NamedTuple):
     block: CodeBlock
     lines: ElementLines
+
+
+class _Joined(NamedTuple):
+    """The operations of all codes as one table, and the tables that they name."""
+
+    op: Ints
+    maps: Ints
+    scalars: Ints
+    paths: Ints
+
+    @staticmethod
+    def of(codes: list[ElementLines]) -> _Joined:
+        """Join the tables of codes; what their rows name lies behind what codes before have."""
+        parts = []
+        maps = scalars = paths = 0
+        for code in codes:
+            op, of_maps = code.rows.copy(), code.maps.copy()
+            arithmetic, path = op[:, N_ARITHMETIC], op[:, N_PATH : N_PATH + 3]
+            op[arithmetic == A_SCALAR, N_TYPE] += scalars
+            op[(arithmetic < 0) & (arithmetic != A_SCALAR), N_TYPE] += maps
+            path[path >= 0] += paths
+            of_maps[:, M_BODY] += scalars
+            parts.append(_Joined(op, of_maps, code.scalars, code.paths))
+            maps, scalars = maps + len(of_maps), scalars + len(code.scalars)
+            paths += code.paths.size
+        return _Joined(
+            np.concatenate([part.op for part in parts]),
+            np.concatenate([part.maps for part in parts]),
+            np.concatenate([part.scalars for part in parts]),
+            np.concatenate([part.paths for part in parts]),
+        )
 
 
 def _code_rows(codes: list[_Code]) -> Ints:

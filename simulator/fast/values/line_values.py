@@ -7,8 +7,6 @@ all elements take in turns. The results are those of the reference engine, bit b
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from tilewright.simulator.compile import columns as at
@@ -31,11 +29,24 @@ from tilewright.simulator.engine.values.processor_floats import (
     sum_bits,
 )
 from tilewright.simulator.fast.fast_jit import inline_kernel, inner_kernel
-from tilewright.simulator.fast.units.graph import Ints
-from tilewright.simulator.fast.units.ramp_filters import place_behind
-from tilewright.simulator.fast.walk.element_lines import (
+from tilewright.simulator.fast.values.grid_tables import (
+    C_COUNT,
+    C_FIRST,
+    K_AT,
+    K_COUNT,
+    K_PLACE,
+    L_COUNT,
+    L_FIRST,
+    L_PLACE,
+    L_TILE,
+    GridRun,
+)
+from tilewright.simulator.fast.values.line_rows import (
+    A_MAP,
+    A_SCALAR,
     N_ARITHMETIC,
     N_EXTENT,
+    N_PATH,
     N_PLACE,
     N_SCALAR,
     N_SCALAR_WIDE,
@@ -44,76 +55,9 @@ from tilewright.simulator.fast.walk.element_lines import (
     N_TYPE,
     N_WIDE,
 )
+from tilewright.simulator.fast.values.map_values import do_map, do_scalar
+from tilewright.simulator.fast.values.operand_values import source_line, value_of_line, word_at
 from tilewright.simulator.isa.operations import FMA, FMA_HS, MAX
-
-C_FIRST, C_COUNT, C_WIDTH = range(3)
-"""A code: its first operation, and their number."""
-L_PLACE, L_FIRST, L_COUNT, L_TILE, L_WIDTH = range(5)
-"""A buffer with data: its first 16-bit word, the first of its words in `from_word`, how many, and
-the word in `tiles` at which those of element 0 begin, -1 if they are gathered from `source`."""
-K_PLACE, K_COUNT, K_AT, K_WIDTH = range(4)
-"""A buffer that is kept: its first word, its words, and where those of element 0 are in `kept`."""
-
-
-class GridRun(NamedTuple):
-    """A run of all elements for values.
-
-    - `op`: (operations of all codes, N_WIDTH) as in `element_lines.py`; `code`: (codes, C_WIDTH)
-      first operation of each code and their number.
-    - `placement`: (elements,) code of each.
-    - `source`, `counter`: (elements, input slots) first word in `data` of the stream that a queue
-      gets, and the row of its filter in `filter`, -1 for none. `target`: (elements, output slots)
-      first word in `data` of the stream that a queue sends.
-    - `filter`: (filters, 3) as in `ramp_filters.py`.
-    - `missing`: (elements,) number of streams from elements that have not run yet. `reader`:
-      (elements,) first queue that gets an element's stream, as element * 8 + slot, -1 for none;
-      `after`: by such a number, the next queue that gets the same stream.
-    - `data`: words of all streams; `memory`: that of one element, 32-bit words.
-    - `load`: (buffers, L_WIDTH). `base`: (buffers, elements) word of `source_words` at which an
-      element's values begin, or -1 - word of `tiles` at which they begin. `from_word`, `to_word`:
-      for each gathered word its place behind `base`, and in the buffer. `tiles`: values that are
-      not gathered, one element after the other.
-    - `keep`: (buffers, K_WIDTH) the buffers to return; `kept`: what they hold at the end, 16-bit
-      words of all elements.
-    - `stack`: working space, elements that can run.
-    """
-
-    op: Ints
-    code: Ints
-    placement: Ints
-    source: Ints
-    counter: Ints
-    target: Ints
-    filter: Ints
-    missing: Ints
-    reader: Ints
-    after: Ints
-    data: Memory
-    memory: Memory
-    load: Ints
-    base: Ints
-    from_word: Ints
-    to_word: Ints
-    source_words: Memory
-    tiles: Memory
-    keep: Ints
-    kept: Memory
-    stack: Ints
-
-
-class SourceLine(NamedTuple):
-    """Say where the values of a source are: in the memory of the element, or in a stream.
-
-    `place`, `step`: 16-bit word of the first one and words between two, or its number in the queue
-    and 1. `wide`: words of a value, 0 for the scalar. `stream`: first word of the stream in `data`,
-    -1 for memory; `counter`: row of its filter, -1 for none.
-    """
-
-    place: Word
-    step: Word
-    wide: Word
-    stream: Word
-    counter: Word
 
 
 @inner_kernel
@@ -151,38 +95,6 @@ def fuse_halves(memory: Memory, dest: int, vector: int, extent: int, scalar: int
         x = np.float64(half_value(load_half(memory, dest + i)))
         y = np.float64(half_value(load_half(memory, vector + i)))
         store_half(memory, dest + i, sum_bits(y * factor + x))
-
-
-@inline_kernel
-def source_line(run: GridRun, number: int, element: int, operand: int) -> SourceLine:
-    """Return where the values of an operation's source are, for one element.
-
-    number: row of the operation in `run.op`; operand: 1 for the first source, 2 for the second.
-    """
-    row = run.op[number]
-    slot = row[N_SLOT + operand]
-    stream = counter = np.int64(-1)
-    if slot >= 0:
-        stream, counter = run.source[element, slot], run.counter[element, slot]
-    return SourceLine(
-        row[N_PLACE + operand], row[N_STEP + operand], row[N_WIDE + operand], stream, counter
-    )
-
-
-@inline_kernel
-def value_of_line(run: GridRun, line: SourceLine, i: int, scalar: int) -> Word:
-    """Return the bits of value number i of a source.
-
-    scalar: the bits to return if the source is the operation's scalar.
-    """
-    if line.wide == 0:
-        return scalar
-    if line.stream < 0:
-        return read_word(run.memory, line.place + i * line.step, line.wide)
-    index = line.place + i
-    if line.counter >= 0:
-        index = place_behind(run.filter[line.counter], index)
-    return np.int64(run.data[line.stream + index])
 
 
 @inline_kernel
@@ -224,15 +136,16 @@ def do_row(run: GridRun, element: int, number: int) -> None:
     arithmetic, value_type, extent = row[N_ARITHMETIC], row[N_TYPE], row[N_EXTENT]
     in_place = row[N_PLACE] == row[N_PLACE + 1] and row[N_SLOT] == row[N_SLOT + 1]
     lines = row[N_STEP] == row[N_STEP + 1] == row[N_STEP + 2] == 1
+    lines &= max(row[N_PATH], row[N_PATH + 1], row[N_PATH + 2]) < 0
     words = row[N_SLOT] < 0 and row[N_SLOT + 2] < 0 and row[N_WIDE + 2] == 1
     if arithmetic == FMA and value_type == at.TYPE_F16 and in_place and lines and words:
         fuse_halves(memory, row[N_PLACE], row[N_PLACE + 2], extent, scalar)
         return
     left = source_line(run, number, element, 1)
     right = source_line(run, number, element, 2)
-    place, step, wide, slot = row[N_PLACE], row[N_STEP], row[N_WIDE], row[N_SLOT]
+    wide, slot = row[N_WIDE], row[N_SLOT]
     if slot >= 0:
-        out = run.target[element, slot - at.OUTPUT_SLOT] + place
+        out = run.target[element, slot - at.OUTPUT_SLOT] + row[N_PLACE]
         for i in range(extent):
             a, b = value_of_line(run, left, i, scalar), value_of_line(run, right, i, scalar)
             bits = combined(arithmetic, value_type, OperandBits(a, b, scalar))
@@ -241,7 +154,7 @@ def do_row(run: GridRun, element: int, number: int) -> None:
     for i in range(extent):
         a, b = value_of_line(run, left, i, scalar), value_of_line(run, right, i, scalar)
         bits = combined(arithmetic, value_type, OperandBits(a, b, scalar))
-        write_word(memory, place + i * step, wide, bits)
+        write_word(memory, word_at(run, number, 0, i), wide, bits)
 
 
 @inner_kernel
@@ -254,10 +167,30 @@ def keep_element(run: GridRun, element: int) -> None:
 
 
 @inner_kernel
+def run_element(run: GridRun, element: int) -> bool:
+    """Do all operations of an element; return False at a scalar instruction that is undefined."""
+    run.variables[:] = 0
+    first = run.code[run.placement[element], C_FIRST]
+    for number in range(first, first + run.code[run.placement[element], C_COUNT]):
+        arithmetic = run.op[number, N_ARITHMETIC]
+        is_defined = True
+        if arithmetic >= 0:
+            do_row(run, element, number)
+        elif arithmetic == A_MAP:
+            is_defined = do_map(run, element, number)
+        elif arithmetic == A_SCALAR:
+            is_defined = do_scalar(run, run.op[number, N_TYPE])
+        if not is_defined:
+            return False
+    return True
+
+
+@inner_kernel
 def run_grid(run: GridRun) -> int:
     """Run all elements, each when the streams that it takes are complete; return how many ran.
 
-    Elements that wait for each other in a circle do not run.
+    Elements that wait for each other in a circle do not run. A scalar instruction that is undefined
+    ends the run, as it does on the reference engine.
     """
     top = done = 0
     for element in range(run.placement.size - 1, -1, -1):
@@ -268,9 +201,8 @@ def run_grid(run: GridRun) -> int:
         top -= 1
         element = run.stack[top]
         load_element(run, element)
-        first = run.code[run.placement[element], C_FIRST]
-        for number in range(first, first + run.code[run.placement[element], C_COUNT]):
-            do_row(run, element, number)
+        if not run_element(run, element):
+            return done
         keep_element(run, element)
         done += 1
         waiting = run.reader[element]

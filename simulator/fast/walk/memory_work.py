@@ -229,34 +229,49 @@ def scalar_work(code: CodeWords, row: int) -> ScalarWork:
     return ScalarWork(cycles, reaches, [words[at.U_DEST_VALUE]] if is_counter else [])
 
 
+class MapParts(NamedTuple):
+    """Hold a map of scalar instructions.
+
+    `rows`, `after`: as of `MapWork`. `body`: addresses of the scalar operations of a turn.
+    `reaches`: memory words; `counters`: slots of counters that it sets.
+    """
+
+    rows: list[int]
+    body: list[int]
+    reaches: list[OperandReach]
+    counters: list[int]
+    after: int
+
+
+def map_parts(code: CodeWords, pc: int) -> MapParts:
+    """Return the parts of the map whose first instruction is at address pc.
+
+    Raises NotCovered for a body with other than scalar instructions.
+    """
+    rows, pc = _rows_of(code, pc, at.I_MAP_START)
+    _, pc = _rows_of(code, pc, at.I_MAP_READ)
+    body, pc = _rows_of(code, pc, at.I_COMPUTE)
+    if code[pc] != at.I_MAP_WRITE:
+        raise NotCovered("a map with other than scalar instructions")
+    _, after = _rows_of(code, pc + at.I_WIDTH, at.I_MAP_END)
+    of_rows = [(reaches_of(code, row), _counters_of(code, row)) for row in rows]
+    works = [scalar_work(code, row) for row in body]
+    of_body = [(work.reaches, work.counters) for work in works]
+    reaches, counters = zip(*of_rows, *of_body, strict=True)
+    every, slots = list(chain.from_iterable(reaches)), list(chain.from_iterable(counters))
+    return MapParts(rows, body, every, slots, after)
+
+
 def map_work(code: CodeWords, pc: int) -> MapWork:
     """Return the work of the map whose first instruction is at address pc.
 
     Raises NotCovered for operands that are not in memory, lengths that are known in the run only,
     and a body with other than scalar instructions.
     """
-    rows, pc = _rows_of(code, pc, at.I_MAP_START)
-    _, pc = _rows_of(code, pc, at.I_MAP_READ)
-    body: list[ScalarWork] = []
-    while code[pc] != at.I_MAP_WRITE:
-        if code[pc] != at.I_COMPUTE:
-            raise NotCovered("a map with other than scalar instructions")
-        body.append(scalar_work(code, code[pc + 1]))
-        pc += at.I_WIDTH
-    _, after = _rows_of(code, pc + at.I_WIDTH, at.I_MAP_END)
-    turns, cycles = _map_cycles(code, rows, sum(work.cycles for work in body))
-    of_rows = [(reaches_of(code, row), _counters_of(code, row)) for row in rows]
-    of_body = [(work.reaches, work.counters) for work in body]
-    reaches, counters = zip(*of_rows, *of_body, strict=True)
-    return MapWork(
-        cycles,
-        list(chain.from_iterable(reaches)),
-        list(chain.from_iterable(counters)),
-        cycles - code.header[at.K_SCALAR] + 1,
-        rows,
-        turns,
-        after,
-    )
+    rows, body, reaches, counters, after = map_parts(code, pc)
+    turns, cycles = _map_cycles(code, rows, sum(scalar_work(code, row).cycles for row in body))
+    recorded = cycles - code.header[at.K_SCALAR] + 1
+    return MapWork(cycles, reaches, counters, recorded, rows, turns, after)
 
 
 class OperationMap(NamedTuple):

@@ -37,7 +37,7 @@ TIMES_ON_NUMBERS: Final = 1.7
 SECONDS_OF_VALUES: Final = 1e-8
 """Seconds of a run for values alone, for each cycle of an element."""
 SECONDS_OF_SCALARS: Final = 1e-7
-"""The same where elements compute value by value, in scalar instructions: the engine runs them."""
+"""The same where the engine runs scalar instructions, value by value."""
 
 
 def budget_of_runs(seconds: float | None) -> Budget:
