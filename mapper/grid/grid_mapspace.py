@@ -20,6 +20,7 @@ from tilewright.mapper.grid.grid import Grid
 from tilewright.mapper.grid.grid_constraints import NO_CONSTRAINTS, GridConstraints
 from tilewright.mapper.grid.grid_shares import (
     Share,
+    least_work_on_fewer,
     least_work_shares,
     local_sizes,
     near_least_shares,
@@ -109,7 +110,7 @@ class GridMapspace:
     that it leaves there for others. `costs`: of reductions on the machine, for which trees are
     made. `nests`: whether its mappings have two loops in time above the tiles, not one or none.
     `is_wide`: whether elements may have more work than the least: the first `MOST_DIVISIONS`
-    divisions by work.
+    divisions by work. `has_parts`: whether a part of the grid may do all of the work.
     """
 
     grid: Grid
@@ -119,6 +120,7 @@ class GridMapspace:
     costs: LineCosts = PUBLISHED_COSTS
     nests: bool = False
     is_wide: bool = False
+    has_parts: bool = False
 
     @cached_property
     def computed(self) -> Einsum:
@@ -232,8 +234,9 @@ class GridMapspace:
     def shares(self) -> list[tuple[Share, ...]]:
         """Return the divisions that leave an element the fewest points, then some with a few more.
 
-        They are those of `least_work_shares` and `near_least_shares`; in a wide mapspace those of
-        `shares_by_work`. Raises InfeasibleMapping if the constraints allow none.
+        They are those of `least_work_shares` and `near_least_shares`, with parts of the grid those
+        of `least_work_on_fewer`; in a wide mapspace those of `shares_by_work`. Raises
+        InfeasibleMapping if the constraints allow none.
         """
         if self.is_wide:
             return shares_by_work(self.grid, self.einsum, self._allows_shares, MOST_DIVISIONS)
@@ -245,7 +248,10 @@ class GridMapspace:
                 instead="variables with at least two values, on an axis of two elements, or free",
             )
         near = near_least_shares(self.grid, self.einsum, self._allows_shares, best)
-        return [*best, *near]
+        if not self.has_parts:
+            return [*best, *near]
+        parts = least_work_on_fewer(self.grid, self.einsum, self._allows_shares)
+        return list(dict.fromkeys([*best, *near, *parts]))
 
     def further_shares(self, points: float, most: int) -> list[tuple[Share, ...]] | None:
         """Return the divisions beside `shares` that leave an element at most so many points.

@@ -7,7 +7,7 @@ Elements have equal shares. Where a size has no divisor that fits, the last shar
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Final
 
@@ -106,6 +106,23 @@ def near_least_shares(
             ):
                 near.append(shares)
     return near
+
+
+def least_work_on_fewer(grid: Grid, einsum: Einsum, allows: Allows) -> Iterator[tuple[Share, ...]]:
+    """Yield the divisions that leave an element the fewest points on parts of a grid.
+
+    The parts have half as many elements again and again, by the longer side, down to one. Example:
+    4 × 2 elements have the parts 2 × 2, 1 × 2 and 1 × 1. `allows` as of `least_work_shares`.
+    Nothing is yielded where a dimension must be used (min_usage).
+    """
+    if any(dim.min_usage for dim in grid.spatial):
+        return
+    while grid.columns * grid.rows > 1:
+        if grid.columns >= grid.rows:
+            grid = replace(grid, columns=-(-grid.columns // 2))
+        else:
+            grid = replace(grid, rows=-(-grid.rows // 2))
+        yield from least_work_shares(grid, einsum, allows)
 
 
 def shares_by_work(

@@ -289,7 +289,8 @@ LEAST_WORK_SHARES = RestrictionKind(
     " mapping among these, the 256 divisions with the fewest points are searched. Other divisions"
     " may need less energy or shorter ways. The search of one Einsum looks at these, too, and this"
     " line stands only where they are too many, or the time is over. Of several Einsums those look"
-    " at them that exchange nothing in the elements.",
+    " at them that exchange nothing in the elements; for energy the others may also leave an"
+    " element the fewest points on half of the elements, on a quarter, and so on down to one.",
     "64 rows and 48 columns on 16 x 16 elements: their maximum by rows takes 264 cycles if each"
     " element has 12 points, 236 if 128 elements have 24.",
 )

@@ -225,6 +225,8 @@ def cascade_of(
     }
 
     def candidates(flat: FlatArch, space: GridMapspace, left_tensors: LeftTensors) -> Candidates:
+        if space.staying and request.objective != "latency":  # fewer elements may need less energy
+            space = replace(space, has_parts=True)
         new = Candidates.unbounded(request.objective, settings, flat, space, left_tensors)
         budget = whole.share(1 / next(einsums_left, 1))
         return replace(new.bounded(budget), data=data[space.einsum.name])

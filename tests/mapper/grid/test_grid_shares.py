@@ -15,6 +15,7 @@ from tilewright.mapper.grid.grid import grid_of
 from tilewright.mapper.grid.grid_shares import (
     NEAR,
     Share,
+    least_work_on_fewer,
     least_work_shares,
     local_sizes,
     near_least_shares,
@@ -128,3 +129,15 @@ def test_shares_obey_the_rules_of_a_dimension(
     single = [(Share("X", name, n),) for name in einsum.bounds for n in range(2, 7)]
     others = [shares for shares in [(), *single] if obeys(lanes(shares))]
     assert points(found[0]) <= min(map(points, others), default=points(found[0]))
+
+
+def test_parts_of_a_grid_have_half_the_elements_again_and_again() -> None:
+    (einsum,) = einsum_workload("outer product").einsums
+    grid = grid_of(grid_arch("outer product", 32, 4, 2))
+    divisions = list(least_work_on_fewer(grid, einsum, anything))
+    elements = [prod(share.count for share in shares) for shares in divisions]
+    assert list(dict.fromkeys(elements)) == [4, 2, 1]
+    assert divisions[-1] == ()
+    assert all(share.count <= 2 for shares in divisions for share in shares)
+    used = tuple(replace(dim, min_usage=0.5) for dim in grid.spatial)
+    assert not list(least_work_on_fewer(replace(grid, spatial=used), einsum, anything))

@@ -44,7 +44,9 @@ from tilewright.simulator.search.grid_mapping import (
 WHOLE = GridConstraints(tile="none", reduction="chain")
 
 
-def all_mappings(workload: Workload, constraints: dict[str, GridConstraints]) -> list[Mapping]:
+def all_mappings(
+    workload: Workload, constraints: dict[str, GridConstraints], *, has_parts: bool
+) -> list[Mapping]:
     """Every combination of mappings of the Einsums, whatever of it stays in the elements."""
     arch = cascade_arch(2, 2)
     branches = []
@@ -55,6 +57,7 @@ def all_mappings(workload: Workload, constraints: dict[str, GridConstraints]) ->
         for staying in (frozenset().union(*subset) for subset in subsets):
             grid = grid_of(grid_path(arch, workload, einsum))
             space = GridMapspace(grid, einsum, constraints[einsum.name], staying)
+            space = replace(space, has_parts=has_parts and bool(staying))
             shares = () if staying else space.further_shares(inf, 1 << 14)
             assert shares is not None
             further = (family for each in shares for family in space.families_of(each))
@@ -68,16 +71,17 @@ def best_of_all(
     workload: Workload,
     constraints: dict[str, GridConstraints],
     settings: ExecutionSettings | None = None,
-) -> tuple[int, int]:
-    """Execute every combination; return the least cycles, and how many could be executed."""
-    cycles = []
-    for mapping in all_mappings(workload, constraints):
+    metric: str = "cycles",
+) -> tuple[float, int]:
+    """Execute every combination; return the least of a metric, and how many could be executed."""
+    values = []
+    for mapping in all_mappings(workload, constraints, has_parts=metric == "energy"):
         try:
             run = execute(cascade_arch(2, 2), workload, mapping, settings=settings)
-            cycles.append(run.cycles)
+            values.append(getattr(run, metric))
         except InfeasibleMapping:
             continue
-    return min(cycles), len(cycles)
+    return min(values), len(values)
 
 
 def search(name: str, request: GridRequest) -> GridMapping:
@@ -102,6 +106,36 @@ def test_the_answer_is_the_least_of_all_combinations(name: str, x: str) -> None:
     assert executed > 15
     assert answer.execution.cycles == least
     assert answer.certificate.is_optimal
+
+
+@pytest.mark.parametrize(
+    ("name", "x"), [("product, row sums", "m"), *at_night(("normalized rows", "free"))]
+)
+def test_the_least_energy_is_that_of_all_combinations(name: str, x: str) -> None:
+    """Those with parts of the grid among them (theory/grid.md §7)."""
+    workload = cascade_workload(name)
+    constraints = {einsum.name: WHOLE for einsum in workload.einsums}
+    constraints[workload.einsums[0].name] = replace(WHOLE, x=x)
+    least, executed = best_of_all(workload, constraints, metric="energy")
+    answer = search(name, GridRequest(objective="energy", constraints=constraints))
+    assert executed > 15
+    assert answer.execution.energy == pytest.approx(least, rel=1e-12)
+    assert answer.certificate.is_optimal
+
+
+def test_fewer_elements_do_the_work_where_that_needs_less_energy() -> None:
+    """Between the Einsums of a softmax one element has to send nothing to others."""
+    text = (
+        "workload:\n  rank_sizes: {M: 3, N: 5}\n  bits_per_value: {All: 32}\n  einsums:\n"
+        '  - "T[m] = max(A[m, n])"\n  - "E[m, n] = exp(A[m, n] - T[m])"\n'
+        '  - "S[m] = sum(E[m, n])"\n  - "P[m, n] = E[m, n] / S[m]"\n'
+    )
+    workload = load_workload(load_document("softmax.yaml", text=text))
+    answer = map_on_grid(cascade_arch(2, 2), workload, GridRequest(objective="energy"))
+    alone = map_on_grid(cascade_arch(1, 1), workload, GridRequest(objective="energy"))
+    assert answer.certificate.is_optimal
+    assert answer.value <= execute(cascade_arch(2, 2), workload, alone.mapping).energy
+    assert outside(answer) == {"A", "P"}
 
 
 @pytest.mark.parametrize(
