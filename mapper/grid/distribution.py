@@ -39,6 +39,14 @@ class Distribution:
         """Number of values of one part: the product of its extents."""
         return prod(self.extents)
 
+    def position(self, element: tuple[int, int]) -> tuple[int, ...]:
+        """Return the first position in each rank of the part of an element (row, column)."""
+        return self._positions[element[0]][element[1]]
+
+    @cached_property
+    def _positions(self) -> list[list[tuple[int, ...]]]:
+        return [[tuple(part) for part in row] for row in self.first.tolist()]
+
     @cached_property
     def starts(self) -> tuple[Integers, ...]:
         """The different first positions of parts in each rank, rising: one array for each rank."""

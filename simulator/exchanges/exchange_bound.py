@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 from math import ceil
 
 import numpy as np
+import numpy.typing as npt
 
-from tilewright.mapper.grid.exchanges.flow_phases import RoutedFlow, Turns
+from tilewright.mapper.grid.exchanges.flow_phases import RoutedFlow
+from tilewright.mapper.grid.exchanges.flow_ways import Turns
 from tilewright.mapper.grid.exchanges.least_traffic import Floats, LeastTraffic
-from tilewright.mapper.grid.exchanges.reshard import Place, Reshard
+from tilewright.mapper.grid.exchanges.reshard import Flow, Place, Reshard
 from tilewright.mapper.grid.number_types import values_per_wavelet, words_of_values
 from tilewright.simulator.compile.code.simd_modes import wavelets
 from tilewright.simulator.isa.resolving import resolve
@@ -22,6 +24,7 @@ from tilewright.simulator.program.instruction import DsdOperation
 from tilewright.simulator.program.program import ElementCode, Program
 from tilewright.simulator.program.routes import PORTS, STEP
 
+Words = npt.NDArray[np.int64]
 Link = tuple[Place, str]
 """The element that a link leaves, and the port by which it does: R for the ramp to the element."""
 
@@ -60,20 +63,42 @@ def phases_bound(
         profile.dispatch_to_link_cycles + profile.hop_cycles + profile.arrival_to_execute_cycles
     )
     for phase, flows in enumerate(phases):
-        issued: dict[Place, float] = {}
-        if phase == 0:
-            issued = dict.fromkeys(reshard.copies, float(load))
-        words: dict[Link, int] = {}
+        issued = np.zeros((reshard.rows, reshard.columns))
+        if phase == 0 and reshard.copies:
+            issued[_index(reshard.copies)] = load
+        words = np.zeros((5, reshard.rows, reshard.columns), dtype=np.int64)
         for routed in flows:
             flow, number = routed.flow, words_of_values(routed.flow.piece.values, dtype)
-            for place in (flow.source, *flow.targets):
-                issued[place] = issued.get(place, 0.0) + load + number * issue
-            for link, _ in _links(flow.source, routed.turns):
-                words[link] = words.get(link, 0) + number
-        busiest = max(words.values(), default=0)
+            busy = _index((flow.source, *flow.targets))
+            issued[busy] += load
+            issued[busy] += number * issue
+            _carry(words, flow, number)
+        busiest = int(words.max(initial=0))
         carried = load + busiest - 1 + behind if busiest else 0.0
-        cycles += max(carried, *issued.values(), 0.0)
+        cycles += max(carried, float(issued.max(initial=0.0)))
     return cycles
+
+
+def _index(places: Iterable[Place]) -> tuple[list[int], list[int]]:
+    """Return the index of some places in an array (rows, columns)."""
+    rows, columns = zip(*places, strict=True)
+    return list(rows), list(columns)
+
+
+def _carry(words: Words, flow: Flow, number: int) -> None:
+    """Add the words of a flow to those that cross each link.
+
+    words: (ports N E S W R, rows, columns) by the element that a link leaves, changed; R is the
+    ramp to it.
+    """
+    north, east, south, west, ramp = words
+    row, column = flow.source
+    east[row, column : max(flow.spans)] += number
+    west[row, min(flow.spans) + 1 : column + 1] += number
+    for place, (first, last) in flow.spans.items():
+        north[first + 1 : row + 1, place] += number
+        south[row:last, place] += number
+    ramp[_index(flow.targets)] += number
 
 
 def least_exchange_cycles(traffic: LeastTraffic, dtype: str, profile: Profile) -> Floats:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,7 +20,6 @@ from tilewright.simulator.execution.action_counts import action_energies, leak_e
 from tilewright.simulator.execution.drawn_operands import AnyArray, WrongResult
 from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.lowering.addresses import Taken, free_word
-from tilewright.simulator.lowering.number_operations import NUMPY
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.run.machine import Machine
 
@@ -224,34 +224,32 @@ def _run(
     return _ProgramRun(parts, cycles, reads, writes, hops)
 
 
-def try_exchange(
-    exchange: HaloExchange | Reshard, read: SpaceTime, profile: Profile, offset: int
-) -> ExchangeExecution | None:
-    """Run an exchange on made-up values, alone in the memories, to learn its cycles.
+class ExchangeTime(NamedTuple):
+    """What an exchange takes alone: seconds, and joules with leakage."""
 
-    `offset`: address of both buffers modulo 8, which decides the cycles wherever they are. None if
-    the machine has no program for it.
+    latency: float
+    energy: float
+
+
+def time_exchange(
+    exchange: HaloExchange | Reshard, read: SpaceTime, profile: Profile, offset: int
+) -> ExchangeTime | None:
+    """Run an exchange without values, alone in the memories, to learn its cycles.
+
+    `offset`: address of both buffers modulo 8, which decides the cycles wherever they are. Time and
+    energy are those of `execute_exchange`. None if the machine has no program for it.
     """
     dtype = read.dtype_of(exchange.tensor)
     words, needed = (part.values * DTYPES[dtype] for part in (exchange.held, exchange.needed))
     behind = free_word(offset, needed, offset, [Taken(offset, offset + words)])
-    shape = (*exchange.held.has.shape, *exchange.held.extents)
-    parts = parts_of_numbers(exchange.held, shape).astype(NUMPY[dtype])
-    return execute_exchange(exchange, read, profile, ExchangeAddresses(offset, behind), parts)
-
-
-def parts_of_numbers(held: Distribution, shape: tuple[int, ...]) -> AnyArray:
-    """Return parts of a made-up tensor: (rows, columns, values) by the elements that hold them.
-
-    Its values are the numbers from 1 on, modulo 1024; `shape`: of the whole tensor.
-    """
-    start = held.first.min(axis=(0, 1))
-    size = (held.first + np.array(held.extents, dtype=np.int64)).max(axis=(0, 1)) - start
-    whole = np.arange(int(size.prod())).reshape(size) % 1024 + 1
-    parts = np.zeros(shape, dtype=np.int64)
-    for place in np.ndindex(*held.has.shape):
-        parts[place] = whole[_slices(held.first[place] - start, held.extents)]
-    return parts
+    programs = _programs(exchange, dtype, profile, ExchangeAddresses(offset, behind))
+    if programs is None:
+        return None
+    cycles = sum(Machine(phase.program, profile).cycles() for phase in programs)
+    latency = cycles * read.einsum.n_instances / profile.clock_hz
+    counts, name = predicted_exchange(exchange, read), _name(exchange, read.einsum.name)
+    joules = {**action_energies(read, counts), **leak_energies(read, latency, name)}
+    return ExchangeTime(latency, float(sum(joules.values())))
 
 
 def predicted_exchange(exchange: HaloExchange | Reshard, read: SpaceTime) -> dict[str, int]:

@@ -6,9 +6,10 @@ A move has a lower bound from the distributions alone, and its value once it has
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from math import inf
 from typing import Final, NamedTuple
 
@@ -25,7 +26,7 @@ from tilewright.simulator.exchanges.exchange_bound import least_exchange_cycles,
 from tilewright.simulator.exchanges.exchange_execution import (
     exchanges_of,
     predicted_exchange,
-    try_exchange,
+    time_exchange,
 )
 from tilewright.simulator.exchanges.reshard_program import limits_of
 from tilewright.simulator.execution.action_counts import action_energies
@@ -125,7 +126,7 @@ class Move:
         return candidates.value_of(phases_bound(exchange, phases, self.dtype, profile), energy)
 
     def execute(self) -> bool:
-        """Run the exchange, so that its value is known; return whether it ran now.
+        """Run the exchange without values, so that its cost is known; return whether it ran now.
 
         The bound is then the value. The cycles are the same wherever the parts lie: their addresses
         agree modulo the period of the memory banks.
@@ -136,9 +137,9 @@ class Move:
         self.is_executed = True
         profile = self.candidates.quick.profile
         offset = self.candidates.kept.offsets[self.tensor]
-        for exchange in exchanges_of(self.tensor, self.held, self.needed):
+        for exchange in self._exchanges():
             try:
-                done = try_exchange(exchange, self.read, profile, offset)
+                done = time_exchange(exchange, self.read, profile, offset)
             except ProgramError:  # as for candidates: the machine lacks a resource
                 continue
             if done is not None:
@@ -147,6 +148,12 @@ class Move:
                 break
         self.bound = self.value
         return self.value < inf
+
+    def _exchanges(self) -> Iterator[HaloExchange | Reshard]:
+        """Yield the exchange that was found, then further ones."""
+        assert self.exchange is not None
+        yield self.exchange
+        yield from islice(exchanges_of(self.tensor, self.held, self.needed), 1, None)
 
 
 def find_least(moves: Sequence[Move]) -> None:

@@ -7,14 +7,17 @@ register waits for a later phase.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import Final
 
+from tilewright.arch.memo import IdentityCache
 from tilewright.mapper.grid.exchanges.box_loops import BoxLoops, box_loops
-from tilewright.mapper.grid.exchanges.reshard import Flow, Piece, Place, Reshard
+from tilewright.mapper.grid.exchanges.flow_ways import Turns, flow_routers, flow_turns
+from tilewright.mapper.grid.exchanges.reshard import Flow, Piece, Place, Position, Reshard
 
-Turns = Mapping[Place, tuple[str, str]]
-"""Letters of the ports by which words come and go, by router."""
+_PHASES: Final = IdentityCache(64)
+_box_loops: Final = lru_cache(1 << 12)(box_loops)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,54 +35,60 @@ class PhaseLimits:
     strides: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RoutedFlow:
-    """A flow with the number of its color, and for each router on its way the ports it uses.
-
-    `turns[row, column]`: where words come from and where they go. R: the element, N, E, S, W: the
-    neighbour. Example: ("W", "ER") takes them from the west, to the east and to the element itself.
-    """
+    """A flow with the number of its color, and for each router on its way the ports it uses."""
 
     flow: Flow
     color: int
-    turns: Turns
+
+    @cached_property
+    def turns(self) -> Turns:
+        """Where words come from and where they go, by router (`flow_turns`)."""
+        return flow_turns(self.flow)
 
 
 def source_loops(reshard: Reshard, flow: Flow) -> BoxLoops:
     """Return where a flow's values lie in the part of its source."""
-    return _loops(flow.piece, reshard.held.first[flow.source], reshard.held.extents)
+    return _loops(flow.piece, reshard.held.position(flow.source), reshard.held.extents)
 
 
 def target_loops(reshard: Reshard, piece: Piece, target: Place) -> BoxLoops:
     """Return where a piece's values go in the part that an element needs."""
-    return _loops(piece, reshard.needed.first[target], reshard.needed.extents)
+    return _loops(piece, reshard.needed.position(target), reshard.needed.extents)
 
 
 def copy_loops(reshard: Reshard, place: Place) -> tuple[BoxLoops, BoxLoops]:
     """Return where an element's copy lies in the part that it holds, and where it goes."""
     piece = reshard.copies[place]
-    held = _loops(piece, reshard.held.first[place], reshard.held.extents)
+    held = _loops(piece, reshard.held.position(place), reshard.held.extents)
     return held, target_loops(reshard, piece, place)
 
 
-def _loops(piece: Piece, first: object, whole: tuple[int, ...]) -> BoxLoops:
-    start = [p - f for p, f in zip(piece.first, first.tolist(), strict=True)]  # type: ignore[attr-defined]
-    return box_loops(start, piece.extents, whole)
+def _loops(piece: Piece, first: Position, whole: Position) -> BoxLoops:
+    start = tuple([p - f for p, f in zip(piece.first, first, strict=True)])
+    return _box_loops(start, piece.extents, whole)
 
 
 def flow_phases(reshard: Reshard, limits: PhaseLimits) -> tuple[tuple[RoutedFlow, ...], ...] | None:
     """Return the flows of a reshard in phases; those of one phase run at the same time.
 
     Each has a color and its way. One phase without flows if there are only copies. None if the
-    boxes of a piece have more dimensions than the registers for descriptors allow.
+    boxes of a piece have more dimensions than the registers for descriptors allow. Those of the
+    reshards that were asked for last are kept.
     """
+    return _PHASES.of(reshard, limits, lambda: _flow_phases(reshard, limits))  # type: ignore[no-any-return]
+
+
+def _flow_phases(
+    reshard: Reshard, limits: PhaseLimits
+) -> tuple[tuple[RoutedFlow, ...], ...] | None:
     kept = _main_registers(reshard)
     free = _Registers(limits.extended - kept.extended, limits.strides - kept.strides)
     phases: list[_FlowPhase] = []
     # The longest ways first: they meet the most others.
     for flow in sorted(reshard.flows, key=lambda flow: -flow.links):
-        turns = flow_turns(flow)
-        routers = _bits(turns, reshard.columns)
+        routers = flow_routers(flow, reshard.columns)
         needs = [
             _Registers.of(target_loops(reshard, flow.piece, target)) for target in flow.targets
         ]
@@ -92,7 +101,7 @@ def flow_phases(reshard: Reshard, limits: PhaseLimits) -> tuple[tuple[RoutedFlow
         else:
             phase, color = _FlowPhase(), 0
             phases.append(phase)
-        phase.add(RoutedFlow(flow, color, turns), routers, needs)
+        phase.add(RoutedFlow(flow, color), routers, needs)
     return tuple(tuple(phase.flows) for phase in phases) or ((),)
 
 
@@ -108,9 +117,7 @@ class _Registers:
 
     @staticmethod
     def of(*loops: BoxLoops) -> _Registers:
-        return _Registers(
-            sum(part.is_extended for part in loops), sum(p.stride_registers for p in loops)
-        )
+        return _registers(tuple([part.loops for part in loops]))
 
     def plus(self, more: _Registers) -> _Registers:
         return _Registers(self.extended + more.extended, self.strides + more.strides)
@@ -153,7 +160,7 @@ class _FlowPhase:
         for target, need in zip(flow.targets, needs, strict=True):
             if self.received.get(target, 0) >= limits.inputs:
                 return None
-            if not self.registers.get(target, _Registers()).plus(need).fits(free):
+            if need is not _NO_REGISTERS and not self._needed(target, need).fits(free):
                 return None
         for color, taken in enumerate(self.taken):
             if not taken & routers:
@@ -170,7 +177,12 @@ class _FlowPhase:
         self.sent[flow.source] = self.sent.get(flow.source, 0) + 1
         for target, need in zip(flow.targets, needs, strict=True):
             self.received[target] = self.received.get(target, 0) + 1
-            self.registers[target] = self.registers.get(target, _Registers()).plus(need)
+            if need is not _NO_REGISTERS:
+                self.registers[target] = self._needed(target, need)
+
+    def _needed(self, target: Place, need: _Registers) -> _Registers:
+        """Return the registers that an element needs for its flows and one more."""
+        return self.registers.get(target, _NO_REGISTERS).plus(need)
 
 
 def _main_registers(reshard: Reshard) -> _Registers:
@@ -183,43 +195,13 @@ def _main_registers(reshard: Reshard) -> _Registers:
     )
 
 
-def _bits(turns: Turns, columns: int) -> int:
-    bits = 0
-    for row, column in turns:
-        bits |= 1 << (row * columns + column)
-    return bits
+_NO_REGISTERS: Final = _Registers()
 
 
-def flow_turns(flow: Flow) -> Turns:
-    """Return for each router on the way of a flow where words come from and where they go.
-
-    The way: along the source's row to the column of each target, then along that column. The
-    letters are those of RoutedFlow.
-    """
-    row, column = flow.source
-    targets: dict[int, set[int]] = {column: set()}
-    for target_row, target_column in flow.targets:
-        targets.setdefault(target_column, set()).add(target_row)
-    turns: dict[Place, tuple[str, str]] = {}
-    least, most = min(targets), max(targets)
-    for place in range(least, most + 1):
-        come = "R" if place == column else "W" if place > column else "E"
-        go = ("W" if least < place <= column else "") + ("E" if column <= place < most else "")
-        rows = targets.get(place, set())
-        go += ("N" if min(rows, default=row) < row else "") + (
-            "S" if max(rows, default=row) > row else ""
-        )
-        turns[row, place] = come, go + ("R" if row in rows else "")
-        turns.update(_along_column(row, place, rows))
-    return turns
-
-
-def _along_column(row: int, column: int, rows: set[int]) -> Iterator[tuple[Place, tuple[str, str]]]:
-    """Yield the ports of a column's routers above and below `row`, as far as targets in `rows`."""
-    for end, step, come, go in (
-        (max(rows, default=row), 1, "N", "S"),
-        (min(rows, default=row), -1, "S", "N"),
-    ):
-        for place in range(row + step, end + step, step) if (end - row) * step > 0 else ():
-            onward = (go if place != end else "") + ("R" if place in rows else "")
-            yield (place, column), (come, onward)
+@lru_cache(1 << 12)
+def _registers(boxes: tuple[tuple[tuple[int, int], ...], ...]) -> _Registers:
+    """Return the registers for descriptors of boxes with some loops; _NO_REGISTERS for none."""
+    parts = [BoxLoops(loops, 0) for loops in boxes]
+    extended = sum(part.is_extended for part in parts)
+    strides = sum(part.stride_registers for part in parts)
+    return _Registers(extended, strides) if extended or strides else _NO_REGISTERS

@@ -41,7 +41,7 @@ class Piece:
         return prod(self.extents)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Flow:
     """A piece that the element `source` sends to all `targets`: along its row, then columns."""
 
@@ -49,14 +49,21 @@ class Flow:
     source: Place
     targets: tuple[Place, ...]
 
-    @property
+    @cached_property
+    def spans(self) -> dict[int, tuple[int, int]]:
+        """By column with a target, and the source's: the first and the last row on the way."""
+        row, column = self.source
+        spans = {column: (row, row)}
+        for target_row, target_column in self.targets:
+            first, last = spans.get(target_column, (row, row))
+            spans[target_column] = min(first, target_row), max(last, target_row)
+        return spans
+
+    @cached_property
     def links(self) -> int:
         """Links that each of its words crosses: those of the row, and those of each column."""
-        row, column = self.source
-        columns: dict[int, list[int]] = {column: [row]}
-        for target_row, target_column in self.targets:
-            columns.setdefault(target_column, [row]).append(target_row)
-        return max(columns) - min(columns) + sum(max(r) - min(r) for r in columns.values())
+        along = sum(last - first for first, last in self.spans.values())
+        return max(self.spans) - min(self.spans) + along
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,18 +4,10 @@ from itertools import combinations
 
 from reshards import along_a_line, drawn_reshard
 
-from tilewright.mapper.grid.exchanges.flow_phases import PhaseLimits, flow_phases, flow_turns
-from tilewright.mapper.grid.exchanges.reshard import Flow, Piece, reshard
+from tilewright.mapper.grid.exchanges.flow_phases import PhaseLimits, flow_phases
+from tilewright.mapper.grid.exchanges.reshard import reshard
 
 LIMITS = PhaseLimits(colors=4, inputs=3, outputs=2, extended=16, strides=8)
-
-
-def test_a_flow_goes_along_its_row_and_then_along_columns() -> None:
-    flow = Flow(Piece((0,), (1,)), (1, 0), ((0, 1), (1, 2), (2, 2)))
-    assert flow_turns(flow) == {
-        (1, 0): ("R", "E"), (1, 1): ("W", "EN"), (0, 1): ("S", "R"),
-        (1, 2): ("W", "SR"), (2, 2): ("N", "R"),
-    }  # fmt: skip
 
 
 def test_what_runs_at_once_has_its_own_routers_and_queues() -> None:
