@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -67,7 +68,8 @@ def test_the_program_of_a_transposed_choice_is_the_transposed_one(
         candidates = Candidates.unbounded(
             "latency", ExecutionSettings(machine=machine), flat, GridMapspace(grid_of(flat), einsum)
         )
-        compared += sum(compare(candidates, family) for family in drawn(candidates, most))
+        members = (compare(candidates, family) for family in drawn(candidates, 4 * most))
+        compared += sum(islice(filter(None, members), most))
     assert compared >= 5 * most
 
 
