@@ -229,10 +229,17 @@ def can_walk(kernel: ElementKernel) -> bool:
     names = [_operation_of(read, first=first) for first in visits]
     if None in names or (visits[0] and names[0] == WIDENING_PRODUCT):  # a move and an addition
         return False
-    return all(
-        _is_line(loops) and _turn(kernel, name) in (0, kernel.elements)
-        for name, loops in kernel.loops.items()
-    )
+    return all(_walks_on(kernel, name) for name in kernel.loops)
+
+
+def _walks_on(kernel: ElementKernel, name: str) -> bool:
+    """Return whether a turn of the innermost loop leaves a vector, or moves it behind its end.
+
+    A vector with gaps has its end elsewhere than behind as many elements as it has values.
+    """
+    loops, turn = kernel.loops[name], _turn(kernel, name)
+    is_dense = not loops or loops[0][1] == 1
+    return _is_line(loops) and (turn == 0 or (is_dense and turn == kernel.elements))
 
 
 def _is_line(loops: Sequence[tuple[int, int]]) -> bool:

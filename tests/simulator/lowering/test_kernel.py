@@ -41,3 +41,23 @@ def test_vectors_run_over_as_many_loops_as_there_are_strides(
     assert len(kernel.vector) + len(kernel.outer) == len(loops)
     run = execute_einsum(read)
     assert run.lower_bound_cycles <= run.cycles
+
+
+@pytest.mark.parametrize("stride", [1, 2, 3])
+@pytest.mark.parametrize("step", [1, 2, 3, 4, 6])
+def test_a_walk_goes_on_where_a_vector_without_gaps_ends(stride: int, step: int) -> None:
+    """Vectors of two values, and turns that move them by so many elements of their tile."""
+    sizes = {"P": 2, "R": 4, "X": stride + 3 * step + 1}
+    text = f"Z[p] = A[X: {stride}*p + {step}*r] * B[r]"
+    flat, einsum = einsum_on_grid(text, sizes, (1, 1))
+    nodes = (
+        Storage(("Z", "A", "B"), "Host"),
+        Storage(("Z", "A", "B"), "SRAM"),
+        Temporal("r", 1),
+        Storage(("B",), "Scalar"),
+        Temporal("p", 1),
+    )
+    read = space_time(flat, einsum, Mapping((*nodes, ComputeNode("Z", "Engine"))))
+    assert kernel_of(read).walks == ((stride, step) == (1, 2))
+    run = execute_einsum(read)
+    assert run.lower_bound_cycles <= run.cycles
