@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from tilewright.arch.components.components import Component, Compute, Memory, Network, SpatialDim
 from tilewright.arch.flattening.flat import FlatArch
@@ -12,7 +13,7 @@ MOST_INSIDE = 2
 """Memories of an element: its own, and the register of the engine."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Grid:
     """Name the components of an architecture that form a grid of elements.
 
@@ -43,7 +44,7 @@ class Grid:
         """Return the dimension of an axis; None if the grid is a line along the other one."""
         return next(iter(self.spatial[0 if axis == "X" else 1 :][:1]), None)
 
-    @property
+    @cached_property
     def has_equal_axes(self) -> bool:
         """Whether both axes have the same rules, their numbers of elements apart."""
         first, *others = (replace(dim, name="", fanout=1) for dim in self.spatial)

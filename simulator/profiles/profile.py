@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from tilewright.arch.files.source import load_document
-from tilewright.arch.memo import ValueCache
+from tilewright.arch.memo import IdentityCache, ValueCache
 from tilewright.simulator.isa.machine_errors import ProfileError
 from tilewright.simulator.profiles import profile_file
 from tilewright.simulator.profiles.profile_file import OperationTiming
@@ -18,6 +18,8 @@ from tilewright.simulator.profiles.profile_file import OperationTiming
 FOLDER = Path(__file__).parent
 _SHIPPED: Final = ValueCache(16)
 _NUMBERS: Final = ValueCache(64)
+_OF_OBJECTS: Final = IdentityCache(64)
+"""The same by object: a profile has many fields to compare."""
 _NEXT: Final = count()
 
 
@@ -125,7 +127,10 @@ class Profile:
 
 def profile_number(profile: Profile) -> int:
     """Return a number that identifies a profile in this process; equal profiles have the same."""
-    return _NUMBERS.of(profile, lambda: next(_NEXT))
+    number: int = _OF_OBJECTS.of(
+        profile, "number", lambda: _NUMBERS.of(profile, lambda: next(_NEXT))
+    )
+    return number
 
 
 def load_profile(name_or_path: str | Path) -> Profile:

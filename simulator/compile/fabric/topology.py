@@ -24,7 +24,7 @@ from tilewright.simulator.compile.fabric.steering import (
     counter_numbers,
 )
 from tilewright.simulator.compile.table_blocks import CodeLayout
-from tilewright.simulator.profiles.profile import Profile
+from tilewright.simulator.profiles.profile import Profile, profile_number
 from tilewright.simulator.program.program import Program
 from tilewright.simulator.program.routes import CounterFilter, EdgeInput, EdgeOutput, Route
 
@@ -46,7 +46,7 @@ def network_of(program: Program, layouts: tuple[CodeLayout, ...], profile: Profi
     not fit together (a route that leads nowhere, a queue without a route), and for too many words
     of space.
     """
-    key = structure(program, layouts), profile
+    key = structure(program, layouts), profile_number(profile)
     with _ONE_AT_A_TIME:
         kept = _KEPT.pop(key, None)
         if kept is not None:
