@@ -92,6 +92,7 @@ def whole_document(execution: Execution) -> dict[str, Any]:
         "einsums": einsums,
         **({"pipelines": pipelines} if pipelines else {}),
         "exchanges": [exchange_document(done) for done in execution.exchanges],
+        "assumed": list(execution.assumed),
     }
 
 
@@ -259,6 +260,7 @@ def page_of(
         rows=tuple(program_rows(execution)),
         sections=tuple(execution_sections(execution, {})),
         front=tuple(map(tuple, front)),
+        assumed=execution.assumed,
     )
 
 

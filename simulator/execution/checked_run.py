@@ -7,9 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from tilewright.simulator.compile.assumed_figures import assumed_figures
 from tilewright.simulator.execution.action_counts import total_hops
 from tilewright.simulator.execution.drawn_operands import AnyArray, WrongResult
 from tilewright.simulator.profiles.profile import Profile
+from tilewright.simulator.program.program import Program
 from tilewright.simulator.run.trace import Trace
 
 
@@ -43,6 +45,15 @@ class CheckedRun(ABC):
     @abstractmethod
     def name(self) -> str:
         """Name of what ran."""
+
+    @abstractmethod
+    def program(self) -> Program:
+        """Return the program that ran."""
+
+    @cached_property
+    def assumed(self) -> tuple[str, ...]:
+        """The figures of the machine that the result rests on and nobody has published."""
+        return assumed_figures(self.program(), self.profile)
 
     @cached_property
     def trace(self) -> Trace:

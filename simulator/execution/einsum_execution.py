@@ -29,6 +29,7 @@ from tilewright.simulator.lowering.number_operations import NUMPY
 from tilewright.simulator.lowering.plan import Plan, plan_of, program_of
 from tilewright.simulator.lowering.tile_values import output_of, run_inputs
 from tilewright.simulator.profiles.profile import Profile, load_profile
+from tilewright.simulator.program.program import Program
 from tilewright.simulator.run.machine import Machine, Stop
 from tilewright.simulator.run.run_data import TimelineRequest
 from tilewright.simulator.run.trace import Counts, Trace
@@ -119,6 +120,10 @@ class EinsumExecution(CheckedRun):
     def name(self) -> str:
         """Name of the Einsum."""
         return self.plan.read.einsum.name
+
+    def program(self) -> Program:
+        """Return the program that ran."""
+        return program_of(self.plan)
 
     @cached_property
     def lower_bound_cycles(self) -> int:

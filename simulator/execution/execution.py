@@ -128,6 +128,11 @@ class Execution:
         """The same numbers as the model predicts them without an execution."""
         return {key: n for run in self.runs for key, n in run.predicted.items()}
 
+    @property
+    def assumed(self) -> tuple[str, ...]:
+        """The figures of the machine that are assumed and that Einsums rest on, each once."""
+        return tuple(dict.fromkeys(figure for run in self.computed for figure in run.assumed))
+
     @cached_property
     def energy_by(self) -> dict[str, float]:
         """Joules by `einsum/component`, leakage included."""

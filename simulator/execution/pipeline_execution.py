@@ -35,6 +35,7 @@ from tilewright.simulator.lowering.pipelines.pipeline_plan import PipelinePlan, 
 from tilewright.simulator.lowering.plan import Plan
 from tilewright.simulator.lowering.tile_values import output_of, resident_tiles, stream_inputs
 from tilewright.simulator.profiles.profile import Profile
+from tilewright.simulator.program.program import Program
 from tilewright.simulator.run.machine import Machine
 from tilewright.simulator.run.trace import Counts, RunResult
 
@@ -55,6 +56,10 @@ class PipelineExecution(CheckedRun):
     def name(self) -> str:
         """The names of the Einsums, with a plus between them."""
         return self.plan.name
+
+    def program(self) -> Program:
+        """Return the program that ran."""
+        return self.plan.program()
 
     @cached_property
     def lower_bound_cycles(self) -> int:

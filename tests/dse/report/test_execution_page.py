@@ -41,6 +41,8 @@ def test_totals_are_those_of_all_programs() -> None:
 
 def test_the_page_shows_their_cycles_with_the_einsum() -> None:
     page = page_of(smoothed(), "smoothing on a grid")
+    assert any(figure.startswith("router_buffer_words: ") for figure in page.assumed)
+    assert list(page.assumed) == whole_document(smoothed())["assumed"]
     (halo,) = smoothed().exchanges
     facts = {section["einsum"]: section["facts"] for section in page.sections}
     assert facts["Z"]["halos of S, before it"].startswith(f"{halo.cycles:,} cycles")
