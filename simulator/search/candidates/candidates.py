@@ -41,6 +41,7 @@ from tilewright.simulator.execution.values.einsum_data import EinsumData
 from tilewright.simulator.fast.fast_entries import are_compiled
 from tilewright.simulator.fast.fast_machine import FastMachine
 from tilewright.simulator.fast.partition_solve import ProofEffort, effort_before
+from tilewright.simulator.instructions.scalar_operation import ScalarOperation
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.lowering.addresses import NOTHING_KEPT, LeftTensors
 from tilewright.simulator.lowering.cycle_bound import Works, alone_cycles, lower_bound
@@ -48,6 +49,7 @@ from tilewright.simulator.lowering.plan import Plan, plan_of, program_of, with_r
 from tilewright.simulator.lowering.sums.sum_chains import line_costs
 from tilewright.simulator.lowering.task_cycles import BodyCycles
 from tilewright.simulator.profiles.profile import Profile
+from tilewright.simulator.program.code_parts import all_instructions
 from tilewright.simulator.program.program import Program
 from tilewright.simulator.quotient.line_shifts import IsOver, never
 from tilewright.simulator.quotient.pattern_cycles import pattern_cycles
@@ -70,6 +72,8 @@ REPEATS_PAY: Final = 1 << 23
 """Those of a run that is worth some seconds: the machine may skip repetitions of most of it."""
 REPEATED: Final = 32
 """Then it visits an element in fewer than one of so many cycles."""
+SCALARS_REPEATED: Final = 4
+"""The same with scalar instructions, which without values take no visits: the run is soon over."""
 SLOWER: Final = 8
 """A visit of an element takes up to so many times as long on a large grid, which no cache holds."""
 IN_VAIN: Final = 2
@@ -407,7 +411,8 @@ class Candidates:
         if effort is not None:
             if visits >= REPEATS_PAY:
                 machine = _stoppable(program, profile, stop)
-                cycles = machine.repeating_cycles(visits // REPEATED)
+                seldom = SCALARS_REPEATED if _has_scalars(program) else REPEATED
+                cycles = machine.repeating_cycles(visits // seldom)
                 if cycles is not None:
                     return cycles
             cycles = _proved_cycles(program, profile, least, effort)
@@ -471,6 +476,15 @@ def _stoppable(program: Program, profile: Profile, stop: Stop | None) -> Machine
     machine = Machine(program, profile)
     machine.stop = stop
     return machine
+
+
+def _has_scalars(program: Program) -> bool:
+    """Return whether elements of a program compute value by value, in scalar instructions."""
+    return any(
+        isinstance(instruction, ScalarOperation)
+        for code in program.codes
+        for _, instruction in all_instructions(code)
+    )
 
 
 def _proved_cycles(
