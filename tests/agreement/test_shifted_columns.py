@@ -27,7 +27,7 @@ from tilewright.simulator.quotient.shifted_columns import (
     cycles_by_shift,
     shifted_cycles,
 )
-from tilewright.simulator.search.candidates import candidates as candidates_module
+from tilewright.simulator.search.candidates import program_cycles
 from tilewright.simulator.search.candidates.candidates import Candidates
 
 
@@ -152,7 +152,7 @@ def test_a_search_takes_the_cycles_of_runs(monkeypatch: pytest.MonkeyPatch) -> N
     """With the fast engine before every run, and without it, candidates take the same cycles."""
     found = []
     for pays in (0, 1 << 60):
-        monkeypatch.setattr(candidates_module, "PROOF_PAYS", pays)
+        monkeypatch.setattr(program_cycles, "PROOF_PAYS", pays)
         candidates = vector_candidates(12, 72)
         families = list(candidates.space.families())[::100]
         choices = [c for family in families for c in candidates.space.members(family)[:2]]

@@ -38,46 +38,23 @@ from tilewright.simulator.execution.einsum_execution import (
 )
 from tilewright.simulator.execution.known.known_cycles import CyclesQuestion, KnownCycles
 from tilewright.simulator.execution.values.einsum_data import EinsumData
-from tilewright.simulator.fast.fast_entries import are_compiled
-from tilewright.simulator.fast.fast_machine import FastMachine
-from tilewright.simulator.fast.partition_solve import ProofEffort, effort_before
-from tilewright.simulator.instructions.scalar_operation import ScalarOperation
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.lowering.addresses import NOTHING_KEPT, LeftTensors
 from tilewright.simulator.lowering.cycle_bound import Works, alone_cycles, lower_bound
 from tilewright.simulator.lowering.plan import Plan, plan_of, program_of, with_reduction
 from tilewright.simulator.lowering.sums.sum_chains import line_costs
 from tilewright.simulator.lowering.task_cycles import BodyCycles
-from tilewright.simulator.profiles.profile import Profile
-from tilewright.simulator.program.code_parts import all_instructions
-from tilewright.simulator.program.program import Program
 from tilewright.simulator.quotient.line_shifts import IsOver, never
 from tilewright.simulator.quotient.pattern_cycles import pattern_cycles
-from tilewright.simulator.quotient.shifted_columns import UnsolvedColumns, shifted_cycles
-from tilewright.simulator.run.machine import Machine, Stop
+from tilewright.simulator.run.machine import Stop
 from tilewright.simulator.search.bounds.division_bound import DivisionBound
 from tilewright.simulator.search.bounds.family_bounds import FamilyBounds
 from tilewright.simulator.search.bounds.quick_bound import QuickBound
 from tilewright.simulator.search.candidates.architecture_rules import bounds_under_rules
+from tilewright.simulator.search.candidates.program_cycles import ProgramCycles
 from tilewright.simulator.search.candidates.transposition import transposed_choice
 from tilewright.simulator.search.grid_certificate import GridObjective, objective_value
 
-PROOF_PAYS: Final = 1 << 16
-"""Cycles times elements of a run of some 3 ms (docs/validation/engine-speed.md)."""
-COMPILATION_PAYS: Final = 1 << 23
-"""Those of a run that is worth some seconds: the kernels are compiled once on a computer."""
-MANY: Final = 1 << 27
-"""Those of all shorter runs of a search together, when they have taken as long."""
-REPEATS_PAY: Final = 1 << 23
-"""Those of a run that is worth some seconds: the machine may skip repetitions of most of it."""
-REPEATED: Final = 32
-"""Then it visits an element in fewer than one of so many cycles."""
-SCALARS_REPEATED: Final = 4
-"""The same with scalar instructions, which without values take no visits: the run is soon over."""
-SLOWER: Final = 8
-"""A visit of an element takes up to so many times as long on a large grid, which no cache holds."""
-IN_VAIN: Final = 2
-"""How many proofs that fail are more than enough, beyond as many that do not."""
 MOST_PLANS: Final = 512
 MOST_ELEMENTS: Final = 1 << 20
 """Plans that are kept, and the elements that they have together, at most."""
@@ -98,19 +75,6 @@ class BoundedFamily(NamedTuple):
     words: int
     persistent: int
     members: int
-
-
-@dataclass(slots=True)
-class _PastRuns:
-    """What the fast engine did before the runs of a search so far.
-
-    `proved`, `in_vain`: for how many it found the cycles, and did not; `visits`: cycles times
-    elements of those before which it would have had to be compiled.
-    """
-
-    proved: int = 0
-    in_vain: int = 0
-    visits: int = 0
 
 
 def check_computed(einsum: Einsum, grid: Grid) -> None:
@@ -146,7 +110,7 @@ class Candidates:
     known: KnownCycles = field(default_factory=KnownCycles)
     known_cycles: dict[GridChoice, int] = field(default_factory=dict)
     _least_cycles: dict[GridChoice, int] = field(init=False, default_factory=dict, repr=False)
-    _past: _PastRuns = field(init=False, default_factory=_PastRuns, repr=False)
+    _found: ProgramCycles = field(init=False, repr=False, compare=False)
     is_whole: bool = True
     _plans: ValueCache = field(init=False, repr=False, compare=False)
     _first_plans: ValueCache = field(init=False, repr=False, compare=False)
@@ -155,6 +119,7 @@ class Candidates:
 
     def __post_init__(self) -> None:
         kept = max(1, MOST_ELEMENTS // (self.space.grid.columns * self.space.grid.rows))
+        object.__setattr__(self, "_found", ProgramCycles(self.quick.profile))
         object.__setattr__(self, "_plans", ValueCache(min(kept, MOST_PLANS)))
         object.__setattr__(self, "_first_plans", ValueCache(min(kept, MOST_PLANS)))
         object.__setattr__(self, "_works", ValueCache(MOST_PLANS))
@@ -403,40 +368,8 @@ class Candidates:
         return self.known_cycles[choice]
 
     def _simulated_cycles(self, choice: GridChoice, stop: Stop | None) -> int:
-        plan, profile = self.plan(choice), self.quick.profile
-        least, program = self.least_cycles(choice), program_of(plan)
-        visits = least * choice.family.elements
-        effort = self._effort(choice, visits)
-        machine: Machine | None = None
-        if effort is not None:
-            if visits >= REPEATS_PAY:
-                machine = _stoppable(program, profile, stop)
-                seldom = SCALARS_REPEATED if _has_scalars(program) else REPEATED
-                cycles = machine.repeating_cycles(visits // seldom)
-                if cycles is not None:
-                    return cycles
-            cycles = _proved_cycles(program, profile, least, effort)
-            if cycles is not None:
-                self._past.proved += 1
-                return cycles
-            self._past.in_vain += 1
-        machine = machine or _stoppable(program, profile, stop)
-        return machine.cycles()
-
-    def _effort(self, choice: GridChoice, visits: int) -> ProofEffort | None:
-        """Return how much the fast engine does before the reference engine, None for nothing.
-
-        visits: of the run, cycles times elements. It is tried before runs that take longer than it
-        mostly does, unless it has mostly been in vain or would have to be compiled for a short run.
-        """
-        elements = choice.family.elements
-        past = self._past
-        if visits < PROOF_PAYS or past.in_vain > IN_VAIN + past.proved:
-            return None
-        if not are_compiled() and visits < COMPILATION_PAYS and past.visits < MANY:
-            past.visits += visits
-            return None
-        return effort_before(visits * (SLOWER if elements >= LARGE_GRID else 1))
+        program, least = program_of(self.plan(choice)), self.least_cycles(choice)
+        return self._found.cycles(program, least, stop)
 
     def timed_value(self, choice: GridChoice, is_over: IsOver = never) -> float | None:
         """Return the objective's value of a choice by its pattern, without a run of its grid.
@@ -470,32 +403,3 @@ class Candidates:
         read = self.plan(choice).read
         energies = run_energies(read, predict(read), latency)
         return objective_value(self.objective, latency, float(sum(energies.values())))
-
-
-def _stoppable(program: Program, profile: Profile, stop: Stop | None) -> Machine:
-    machine = Machine(program, profile)
-    machine.stop = stop
-    return machine
-
-
-def _has_scalars(program: Program) -> bool:
-    """Return whether elements of a program compute value by value, in scalar instructions."""
-    return any(
-        isinstance(instruction, ScalarOperation)
-        for code in program.codes
-        for _, instruction in all_instructions(code)
-    )
-
-
-def _proved_cycles(
-    program: Program, profile: Profile, least: int, effort: ProofEffort
-) -> int | None:
-    """Return the cycles of a program by the fast engine, of some columns where these are enough.
-
-    least: cycles that it takes at least. None where the engine finds no times.
-    """
-    try:
-        cycles = shifted_cycles(program, profile, least)
-    except UnsolvedColumns:
-        return None
-    return FastMachine(program, profile, effort=effort).cycles if cycles is None else cycles
