@@ -80,9 +80,9 @@ Each number has its origin, or the file is refused:
     hop_cycles: {value: 1, source: "HPDC'24 (arXiv 2404.15888): 1 cycle per hop"}
     completion_cycles: {value: 0, assumed: "as WSE-3"}
 
-What rests on an assumed number says so: `result.assumed` of a run and `execution.assumed` of mappings
-list them. Below, such values have a star. [theory/wafer.md](theory/wafer.md) derives the times; this page is written by
-`tools/profiles_page.py`.
+What rests on an assumed number says so: `result.assumed` of a run and `execution.assumed` of
+mappings list them. Below, such values have a star. [theory/wafer.md](theory/wafer.md) derives the
+times; this page is written by `tools/profiles_page.py`.
 
 ## Fields
 
