@@ -112,17 +112,18 @@ class ElementWork:
         """Return cycles of an element's operations on its share, however it is cut into tiles.
 
         `local`: values of each rank variable in the share; `scalar`: the input in the engine's
-        register. Tiles divide the share and make operations shorter, never fewer.
+        register. Tiles divide the share and make operations shorter, never fewer. Each value of the
+        output is written by a first operation once, however the sums go on.
         """
         profile, space = self.profile, self.space
-        names = space.einsum.outputs[0].rank_variables
-        if scalar is not None:
-            names = space.vector_variables(scalar)
+        kept = space.einsum.outputs[0].rank_variables
+        names = kept if scalar is None else space.vector_variables(scalar)
         length = prod(local[name] for name in names)
-        rates = self._rates_with(scalar)
-        moving = least(*(-(-length // rate.group) * rate.cycles for rate in rates))
+        turns = prod(local.values()) // length
+        firsts = prod(local[name] for name in kept) // length
+        first, later = (-(-length // r.group) * r.cycles for r in self._rates_with(scalar))
         around = self.load if scalar is None else min(self.load, 1 + profile.map_step_cycles)
-        return prod(local.values()) // length * (moving + around)
+        return firsts * first + (turns - firsts) * later + turns * around
 
     def of(self, tiles: FamilyTiles) -> WorkCycles:
         """Return the cycles of an element's operations on its points, without receives and sends.

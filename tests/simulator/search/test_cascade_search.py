@@ -109,7 +109,11 @@ def test_the_answer_is_the_least_of_all_combinations(name: str, x: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "x"), [("product, row sums", "m"), *at_night(("normalized rows", "free"))]
+    ("name", "x"),
+    [
+        ("product, row sums", "m"),
+        pytest.param("smoothing", "free", marks=pytest.mark.nightly),
+    ],
 )
 def test_the_least_energy_is_that_of_all_combinations(name: str, x: str) -> None:
     """Those with parts of the grid among them (theory/grid.md §7)."""
