@@ -12,9 +12,7 @@ from tilewright.simulator.execution.einsum_execution import LARGE_GRID
 from tilewright.simulator.fast.fast_entries import are_compiled
 from tilewright.simulator.fast.fast_machine import FastMachine
 from tilewright.simulator.fast.partition_solve import ProofEffort, effort_before
-from tilewright.simulator.instructions.scalar_operation import ScalarOperation
 from tilewright.simulator.profiles.profile import Profile
-from tilewright.simulator.program.code_parts import all_instructions
 from tilewright.simulator.program.program import Program
 from tilewright.simulator.quotient.shifted_columns import UnsolvedColumns, shifted_cycles
 from tilewright.simulator.run.machine import Machine, Stop
@@ -27,10 +25,8 @@ MANY: Final = 1 << 27
 """Those of all shorter runs of a search together, when they have taken as long."""
 REPEATS_PAY: Final = 1 << 23
 """Those of a run that is worth some seconds: the machine may skip repetitions of most of it."""
-REPEATED: Final = 32
-"""Then it visits an element in fewer than one of so many cycles."""
-SCALARS_REPEATED: Final = 4
-"""The same with scalar instructions, which without values take no visits: the run is soon over."""
+REPEATED: Final = 4
+"""Then it visits an element in fewer than one of so many cycles; a proof in vain takes as long."""
 SLOWER: Final = 8
 """A visit of an element takes up to so many times as long on a large grid, which no cache holds."""
 IN_VAIN: Final = 2
@@ -63,8 +59,7 @@ class ProgramCycles:
         machine: Machine | None = None
         if visits >= REPEATS_PAY:
             machine = self._machine(program, stop)
-            seldom = SCALARS_REPEATED if _has_scalars(program) else REPEATED
-            cycles = machine.repeating_cycles(visits // seldom)
+            cycles = machine.repeating_cycles(visits // REPEATED)
             if cycles is not None:
                 return cycles
         cycles = self._proved_cycles(program, least, effort)
@@ -104,12 +99,3 @@ class ProgramCycles:
         if cycles is not None:
             return cycles
         return FastMachine(program, self._profile, effort=effort).cycles
-
-
-def _has_scalars(program: Program) -> bool:
-    """Return whether elements of a program compute value by value, in scalar instructions."""
-    return any(
-        isinstance(instruction, ScalarOperation)
-        for code in program.codes
-        for _, instruction in all_instructions(code)
-    )
