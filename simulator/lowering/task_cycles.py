@@ -44,12 +44,14 @@ class BodyCycles:
     to the end of the body; a map without a label counts as one of a kernel. `until[label]`: cycles
     from the start of the body to the end of the first such operation. `slot`: cycles in which the
     issue slot is in use, by the main thread and by the words of asynchronous operations (wafer.md
-    §4.2). Bank conflicts are in `total` and `slot` alone, by their mean over all turns: after one
-    operation of a loop there may be fewer.
+    §4.2). Bank conflicts count in `total` and `slot` by their mean over all turns of the loops
+    around; behind a label they are those of the last turn of its loops, up to one those of the
+    first. `meetings`: the cycles of bank conflicts in `total`.
     """
 
     total: float = 0.0
     slot: float = 0.0
+    meetings: float = 0.0
     since: dict[str, float] = field(default_factory=dict)
     until: dict[str, float] = field(default_factory=dict)
 
@@ -61,6 +63,7 @@ class BodyCycles:
             self.until.setdefault(label, self.total + cycles)
         self.pass_cycles(part.total * turns)
         self.slot += part.slot * turns
+        self.meetings += part.meetings * turns
         self.since.update(part.since)
 
     def keep_busy(self, cycles: float) -> None:
@@ -95,12 +98,14 @@ class AlikeRuns(NamedTuple):
 class BodyContext:
     """What is known of counters, loops and registers at an instruction.
 
-    `known`: values of counters. `turns`: of the loops and maps around it, by counter. `runs`: of
-    the task for which it stands. `loads`: the last load of each register.
+    `known`: values of counters. `turns`: of the loops and maps around it, by counter; `fixed`: the
+    turn of those of which one turn counts. `runs`: of the task for which it stands. `loads`: the
+    last load of each register.
     """
 
     known: dict[str, int] = field(default_factory=dict)
     turns: Mapping[str, int] = field(default_factory=dict)
+    fixed: Mapping[str, int] = field(default_factory=dict)
     runs: Sequence[AlikeRuns] = ()
     loads: dict[Register, LoadRegister] = field(default_factory=dict)
 
@@ -108,16 +113,29 @@ class BodyContext:
         """Return the context of the body of a loop that has this counter and so many turns."""
         return replace(self, known=dict(self.known), turns={**self.turns, counter: turns})
 
+    def at(self, counter: str, turn: int) -> BodyContext:
+        """Return the context of one turn of the loop that has this counter."""
+        return replace(self, known=dict(self.known), fixed={**self.fixed, counter: turn})
+
+    def value_of(self, counter: str) -> int | None:
+        """Return the value of a counter, None if it is not known."""
+        return self.known.get(counter, self.fixed.get(counter))
+
     def displacements(self, moves: Mapping[str, int]) -> dict[int, Fraction] | None:
         """Return the shares of displacements modulo the banks in all turns and runs.
 
         `moves`: words by which each counter moves one source away from the other. None if one of
         the counters is neither that of a loop nor known in each run.
         """
+        begun = sum(moves[name] * turn for name, turn in self.fixed.items() if name in moves)
+        moves = {name: move for name, move in moves.items() if name not in self.fixed}
         tied = {name: move for name, move in moves.items() if name not in self.turns}
-        in_loops = displacements(
-            (moves[name], self.turns[name]) for name in moves if name not in tied
-        )
+        in_loops = {
+            (begun + words) % BANKS: share
+            for words, share in displacements(
+                (moves[name], self.turns[name]) for name in moves if name not in tied
+            ).items()
+        }
         if not tied:
             return in_loops
         if not self.runs or not tied.keys() <= self.runs[0].counters.keys():
@@ -194,10 +212,10 @@ class TaskCycles:
                 )
             case Map():
                 self._map(result, task, instruction, context)
-            case Loop(counter, count, body):
+            case Loop(count=count):
                 back_edges = (count - 1) * profile.loop_back_edge_cycles
                 result.keep_busy(profile.counter_cycles + back_edges)  # before the last turn
-                result.add(self._body(task, body, context.inside(counter, count)), count)
+                result.add(self._turn(task, instruction, context), count)
                 result.keep_busy(profile.branch_not_taken_cycles)
             case If():
                 self._branch(result, task, instruction, context)
@@ -206,6 +224,20 @@ class TaskCycles:
                     context.loads[instruction.register] = instruction
                 self._count(instruction, context.known)
                 result.keep_busy(min(profile.counter_cycles, profile.task_control_cycles))
+
+    def _turn(self, task: str, loop: Loop, context: BodyContext) -> BodyCycles:
+        """Return the mean cycles of a turn of a loop; `until` is of the first, `since` of the last.
+
+        Turns differ in bank conflicts only; without any, or without a transfer, one counts for all.
+        """
+        mean = self._body(task, loop.body, context.inside(loop.variable, loop.count))
+        if loop.count == 1 or not mean.meetings or mean.since.keys() <= {COMPUTE}:
+            return mean
+        first, last = (
+            self._body(task, loop.body, context.at(loop.variable, turn))
+            for turn in (0, loop.count - 1)
+        )
+        return replace(mean, since=last.since, until=first.until)
 
     @staticmethod
     def _count(instruction: Instruction, known: dict[str, int]) -> None:
@@ -233,6 +265,7 @@ class TaskCycles:
             result.keep_busy(working)
             result.slot += meeting
             result.total += meeting
+            result.meetings += meeting
         result.since[resolved.source.label] = 0.0
         result.until.setdefault(resolved.source.label, result.total)
 
@@ -320,8 +353,9 @@ class TaskCycles:
             (test.then, profile.branch_not_taken_cycles + jump),
             (test.otherwise, profile.branch_taken_cycles),
         )
-        if test.variable in context.known:
-            body, cycles = branches[0 if context.known[test.variable] < test.below else 1]
+        value = context.value_of(test.variable)
+        if value is not None:
+            body, cycles = branches[0 if value < test.below else 1]
             for instruction in body:
                 self._append(result, task, instruction, context)
             result.keep_busy(cycles)

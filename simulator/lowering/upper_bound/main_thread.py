@@ -41,7 +41,7 @@ class MostCycles(TaskCycles):
 
     def _branch(self, result: BodyCycles, task: str, test: If, context: BodyContext) -> None:
         """Append a branch, the longer way where it is not known."""
-        if test.variable in context.known:
+        if context.value_of(test.variable) is not None:
             super()._branch(result, task, test, context)
             return
         profile, ways = self.profile, []

@@ -40,6 +40,45 @@ def test_earlier_turns_are_not_behind_the_last_operation(turns: int) -> None:
     assert each == cycles(2).total - cycles(1).total > PROFILE.loop_back_edge_cycles
 
 
+def walk(first: int, turns: int) -> BodyCycles:
+    """Turns that receive 8 words and add two lines, of which one goes on by 2 words in each turn.
+
+    first: place of that line in the first turn, in words.
+    """
+    code = CodeBuilder("work")
+    code.buffer("sums", "f16", 64, 0)
+    code.buffer("table", "f16", 256, 1024)
+    for name, buffer in (("sum", "sums"), ("line", "table")):
+        code.mem1d(name, buffer, extent=32)
+    code.input_queue(0, "words")
+    code.fabin("come", 0, 8)
+    code.mem1d("some", "sums", extent=8)
+    task = code.task("work", entry=True)
+    with task.loop("turn", turns) as turn:
+        task.op("fmovh", "some", "come", label="receive")
+        with task.loop("line", 3) as line:
+            place = Ref("line").at(2 * turn + first + 8 * line)
+            task.op("faddh", "sum", "sum", place, label="compute")
+    built = code.build()
+    return TaskCycles(built, PROFILE).of("work", built.tasks[0].body)
+
+
+@pytest.mark.parametrize("turns", [2, 3, 4])
+@pytest.mark.parametrize("first", range(0, 8, 2))
+def test_bank_conflicts_behind_a_receive_are_those_of_the_last_turn(first: int, turns: int) -> None:
+    """The sum of all turns is exact; what stands behind a receive is not their mean."""
+    found, each = walk(first, turns), [walk(first + 2 * turn, 1) for turn in range(turns)]
+    assert found.since["receive"] == each[-1].since["receive"]
+    back_edges = (turns - 1) * PROFILE.loop_back_edge_cycles
+    assert found.until["receive"] == each[0].until["receive"] + back_edges
+    loops = (turns - 1) * (PROFILE.counter_cycles + PROFILE.branch_not_taken_cycles)
+    assert found.total == pytest.approx(sum(turn.total for turn in each) - loops + back_edges)
+
+
+def test_turns_differ_in_bank_conflicts() -> None:
+    assert len({walk(first, 1).since["receive"] for first in range(0, 8, 2)}) > 1
+
+
 def columns_added(dtype: str, apart: int) -> Program:
     """The sum of columns of 46 values, each times a value: in a loop, and in a map that walks.
 
