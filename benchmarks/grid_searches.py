@@ -75,8 +75,8 @@ CASES = [
     *((CONVOLUTION, side) for side in (4, 8)),
     *((PERCEPTRON, side) for side in (8, 16, 32)),
     (ATTENTION, 16),
-    (INVERTED, 16),
-    (RESIDUAL, 16),
+    *((INVERTED, side) for side in (16, 32)),
+    *((RESIDUAL, side) for side in (16, 32)),
 ]
 NETWORKS = [("bert_base", 16, 120), ("resnet18", 16, 240), ("mobilenet_v2", 16, 240)]
 """Shipped networks, columns and rows of the grid, and seconds that a search may take."""
