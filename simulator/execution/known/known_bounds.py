@@ -71,9 +71,10 @@ class KnownBounds:
         bound = _bound(self._bound_of, self._families[number])
         if isinstance(bound, Refusal):
             self._known[number] = {"as": self._first.setdefault(bound, number)}
+        elif isinstance(bound, Fraction):
+            self._known[number] = [bound.numerator, bound.denominator]
         else:
-            ratio = isinstance(bound, Fraction) and [bound.numerator, bound.denominator]
-            self._known[number] = ratio or bound
+            self._known[number] = bound
         return cast(Bound, bound)
 
 

@@ -8,12 +8,8 @@ from tilewright.simulator.known.content_store import NOTHING_KEPT, ContentStore
 from tilewright.simulator.known.search_answers import SearchAnswers
 
 
-def test_what_is_put_is_there_for_the_search_alone() -> None:
-    answers = SearchAnswers(None)
-    answers.put("abcd", {"bounds": [1]})
-    assert answers.get("abcd") == {"bounds": [1]}
-    assert SearchAnswers(None).get("abcd") is None
-    assert answers.keeps
+def test_a_search_keeps_answers_without_a_folder() -> None:
+    assert SearchAnswers(None).keeps
     assert not NOTHING_KEPT.keeps
 
 
