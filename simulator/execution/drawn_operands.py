@@ -76,8 +76,32 @@ def workload_operands(
             drawn = drawn.astype(np.float16) * np.float16(weights[tensor])
         operands[tensor] = drawn
     if not has_values(workload, {**operands, **given}):
-        return {tensor: np.abs(values) for tensor, values in operands.items()}
+        return {tensor: magnitudes(values) for tensor, values in operands.items()}
     return operands
+
+
+def magnitudes(values: AnyArray) -> AnyArray:
+    """Return the magnitudes of values; of floats, at least the least normal number.
+
+    Logarithms of the machine take normal numbers (`FunctionSteps.log`).
+    """
+    positive = np.abs(values)
+    return np.asarray(np.maximum(positive, _least_normal(values))).astype(values.dtype)
+
+
+def has_subnormal(tensors: Mapping[str, AnyArray]) -> bool:
+    """Return whether a tensor of floats has a value that is no normal number, and not 0."""
+    return any(
+        bool(((np.abs(v).astype(np.float64) < _least_normal(v)) & (v != 0)).any())
+        for v in tensors.values()
+    )
+
+
+def _least_normal(values: AnyArray) -> float:
+    """Return the least positive normal number of the type of some values, 0 for integers."""
+    if not np.issubdtype(values.dtype, np.floating):
+        return 0.0
+    return float(np.finfo(values.dtype).smallest_normal)  # type: ignore[type-var]
 
 
 def _readers(workload: Workload, given: Collection[str]) -> dict[str, list[Einsum]]:

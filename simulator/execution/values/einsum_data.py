@@ -25,7 +25,9 @@ from tilewright.mapper.workload.workload import Workload
 from tilewright.simulator.execution.drawn_operands import (
     AnyArray,
     WrongResult,
+    has_subnormal,
     has_values,
+    magnitudes,
     random_operands,
 )
 from tilewright.simulator.execution.values.exact_products import Floats, product_and_scale
@@ -79,7 +81,7 @@ class EinsumData:
         """
         drawn = random_operands(self.einsum, self.seed, self.given)
         if not has_values(Workload((self.einsum,), {}), {**drawn, **self.given}):
-            drawn = {name: np.abs(values) for name, values in drawn.items()}
+            drawn = {name: magnitudes(values) for name, values in drawn.items()}
         return {**drawn, **self.given}
 
     @cached_property
@@ -132,6 +134,10 @@ class EinsumData:
         shown = tuple(map(int, place))
         raise self._fault(shown, output[shown], exact[shown], allowed[shown])
 
+    @property
+    def _takes_logarithms(self) -> bool:
+        return self.einsum.formula is not None and "log(" in self.einsum.formula.text
+
     def _fault(
         self, place: tuple[int, ...], given: float, exact: float, allowed: float
     ) -> TilewrightError:
@@ -151,6 +157,12 @@ class EinsumData:
                 f"sums of {name} go beyond {largest:g}, the largest {self.dtype}, for these "
                 f"operands: the machine gives {given} at {place}, numpy {exact:g}",
                 instead="operands of smaller values, or bits_per_value: 32",
+            )
+        if self._takes_logarithms and has_subnormal(self.operands):
+            return TilewrightError(
+                f"the run of {name} gives {given} at {place}, numpy gives {exact}: some operands "
+                "are subnormal numbers, of which the machine has no logarithms",
+                instead="operands of larger magnitude, or bits_per_value: 32",
             )
         return WrongResult(
             f"the run of {name} gives {given} at {place}, numpy gives {exact}: please report this"

@@ -7,6 +7,7 @@ from tilewright.arch.errors import TilewrightError
 from tilewright.arch.files.source import load_document
 from tilewright.mapper.workload.formulas.reference import joined_values, read_values
 from tilewright.mapper.workload.workload_loading import load_workload
+from tilewright.simulator.execution.drawn_operands import WrongResult, random_operands
 from tilewright.simulator.execution.values.einsum_data import EinsumData
 
 EINSUMS = {
@@ -55,3 +56,31 @@ def test_sums_beyond_the_largest_f16_name_a_way_out() -> None:
     with pytest.raises(TilewrightError, match=r"beyond 65504.*gives nan") as error:
         data.compare(np.full(2, np.nan))
     assert error.value.instead == "operands of smaller values, or bits_per_value: 32"
+
+
+def logarithm(**given: np.ndarray) -> EinsumData:
+    text = (
+        "workload:\n  rank_sizes: {M: 128, C: 768}\n  bits_per_value: {All: 16}\n"
+        '  einsums: ["Z[m, c] = log(U[m, c])"]\n'
+    )
+    einsum = load_workload(load_document("log.yaml", text=text)).einsums[0]
+    return EinsumData(einsum, given=given)
+
+
+def test_operands_of_logarithms_are_normal_numbers() -> None:
+    drawn = logarithm().operands["U"]
+    assert drawn.dtype == np.float16
+    assert drawn.min() >= np.finfo(np.float16).smallest_normal
+    raw = np.abs(random_operands(logarithm().einsum, 0)["U"])
+    assert raw.min() < drawn.min()  # else nothing was to be seen
+
+
+def test_a_wrong_logarithm_of_a_subnormal_number_names_the_cause() -> None:
+    operand = np.ones((128, 768), np.float16)
+    operand[3, 4] = 3e-6
+    data = logarithm(U=operand)
+    output = data.value.copy()
+    output[3, 4] = -10.0
+    with pytest.raises(TilewrightError, match="subnormal numbers") as error:
+        data.compare(output)
+    assert not isinstance(error.value, WrongResult)
