@@ -12,6 +12,7 @@ from math import inf
 
 from tilewright.arch.compiled import rare_collections
 from tilewright.arch.flattening.flat import FlatArch
+from tilewright.arch.parallel_compilation import compile_first
 from tilewright.arch.spec.architecture import Arch
 from tilewright.mapper.grid.grid import check_host, grid_of
 from tilewright.mapper.grid.grid_constraints import NO_CONSTRAINTS, GridConstraints
@@ -21,12 +22,14 @@ from tilewright.mapper.searches.budget import UNLIMITED, Budget, budget_from
 from tilewright.mapper.searches.limits.watch import LATE
 from tilewright.mapper.workload.errors import InfeasibleMapping, NoFeasibleMapping, Refusal
 from tilewright.mapper.workload.workload import Workload
+from tilewright.simulator.engine.features import engine_kernels
 from tilewright.simulator.execution.drawn_operands import WrongResult
 from tilewright.simulator.execution.einsum_execution import EinsumExecution, ExecutionSettings
 from tilewright.simulator.execution.execution import Execution, execute
 from tilewright.simulator.execution.mapped_workload import grid_path
 from tilewright.simulator.execution.prediction import Prediction, predict_execution
 from tilewright.simulator.execution.values.einsum_data import EinsumData
+from tilewright.simulator.fast.fast_entries import OF_TIMES
 from tilewright.simulator.isa.machine_errors import RunStoppedError
 from tilewright.simulator.known.search_answers import SearchAnswers
 from tilewright.simulator.lowering.addresses import LeftTensors
@@ -140,10 +143,15 @@ def map_on_grid(
     Each tensor that one Einsum computes for another goes through the memory outside, or stays in
     the elements; the search tries both. If the next Einsum needs parts of it in other elements, a
     program of the machine moves copies. `on_progress`: called with (executed, best value, bound)
-    before the first execution and after each round. Raises NoFeasibleMapping, with the reasons, if
-    an Einsum fits no element.
+    before the first execution and after each round. With a budget, what is not compiled yet is
+    compiled before its time begins. Raises NoFeasibleMapping, with the reasons, if an Einsum fits
+    no element.
     """
-    request, start = request or GridRequest(), time.perf_counter()
+    request = request or GridRequest()
+    if request.budget_s is not None:
+        grid_paths(arch, workload)  # what the elements do not compute is said at once
+        compile_first([*OF_TIMES, *engine_kernels()], lambda: None)
+    start = time.perf_counter()
     exchanges = request.exchanges and request.objective != "edp"
     limits = request.limits(len(workload.einsums))
     end = budget_of_answer(request.budget_s, LATE)
