@@ -242,7 +242,8 @@ def test_codes_that_differ_in_names_have_one_script() -> None:
     flat, einsum = einsum_on_grid("Z[m] = A[m, k] * B[k]", {"M": 24, "K": 24}, (4, 4), "A", 16)
     space = GridMapspace(grid_of(flat), einsum)
     rng, loads = np.random.default_rng(1), 0
-    for family in list(space.families())[:3]:
+    in_register = [family for family in space.families() if family.scalar is not None]
+    for family in in_register[:3]:  # the codes of others have no family
         choice = space.members(family)[0]
         program = program_of(plan_of(space_time(flat, space.einsum, space.mapping_of(choice))))
         colors = tuple((color.name, color.id) for color in program.colors)
