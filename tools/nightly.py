@@ -99,6 +99,7 @@ PARTS: list[Part] = [
     Part(
         "mappings of grids, executed",
         (
+            "agreement/test_bounds_behind_last_tiles.py",
             "agreement/test_grid_executed.py",
             "agreement/test_grid_values.py",
             "agreement/test_instances_on_grids.py",
