@@ -80,7 +80,8 @@ class KnownCycles:
         except NoKeyError:
             return
         space, self._stand_for = question.space, question.names
-        decides = self._key, space.constraints, space.nests, space.is_wide
+        kinds = space.nests, space.is_wide, space.has_parts
+        decides = self._key, space.constraints, *kinds
         self._bounds_key = content_key(*decides, names=self._stand_for)
         self._new = {how: store.shared(f"{self._key} {how}") for how in self._new}
         self._running = store.shared(f"{self._key} running")

@@ -37,6 +37,7 @@ from tilewright.simulator.search import grid_mapping
 from tilewright.simulator.search.candidates import candidates
 from tilewright.simulator.search.candidates.candidates import Candidates
 from tilewright.simulator.search.fronts.grid_front import GridFrontSearch
+from tilewright.simulator.search.grid_certificate import GridObjective
 from tilewright.simulator.search.grid_mapping import GridMapping, GridRequest, map_on_grid
 
 HARDWARE = Path(__file__).resolve().parents[4] / "studies" / "hardware" / "wafer_grid.yaml"
@@ -59,11 +60,14 @@ def mapped(
     *,
     columns: int = 3,
     seed: int = 0,
+    objective: GridObjective = "latency",
 ) -> GridMapping:
     arch = load_arch(HARDWARE, variables={"GridX": columns, "GridY": 2 if text == CHAIN else 6})
     workload = load_workload(load_document("w.yaml", text=text))
     settings = ExecutionSettings(known=store, seed=seed)
-    request = GridRequest(settings=settings, constraints=constraints or {}, most_executions=6)
+    request = GridRequest(
+        objective=objective, settings=settings, constraints=constraints or {}, most_executions=6
+    )
     return map_on_grid(arch, workload, request)
 
 
@@ -240,6 +244,18 @@ def test_equal_einsums_of_a_workload_share_bounds_and_cycles(
     alone = mapped(NOTHING_KEPT, text=QUERY_AND_KEY)
     assert taken() == (0, 0, 0, 0)
     assert answer(alone) == answer(both)
+
+
+@pytest.mark.usefixtures("hits")
+def test_bounds_with_parts_of_the_grid_stand_beside_those_without(tmp_path: Path) -> None:
+    """Those of energy, for which tensors that stay may be on a part of the grid, are others."""
+    store = ContentStore(tmp_path)
+    objectives: list[GridObjective] = ["latency", "energy", "latency"]
+    for objective in objectives:
+        taken()
+        mapped(store, objective=objective)
+    einsums, known, *_ = taken()
+    assert known == einsums > 0
 
 
 @pytest.mark.usefixtures("hits")
