@@ -57,10 +57,9 @@ class SimulatedEvaluator:
 
     def kernels(self) -> Sequence[Kernel]:
         """Return the compiled functions that a design may call: those of both engines."""
-        from tilewright.simulator.engine.features import engine_kernels
-        from tilewright.simulator.fast.fast_entries import OF_TIMES
+        from tilewright.simulator.fast.fast_entries import machine_kernels
 
-        return [*OF_TIMES, *engine_kernels()]
+        return machine_kernels()
 
     def evaluate(self, point: Point) -> Outcome:
         """Search and execute one design; return its metrics and report details.

@@ -14,6 +14,7 @@ from typing import Final
 from tilewright.arch.compiled import Kernel, is_kept
 from tilewright.arch.parallel_compilation import compile_missing
 from tilewright.simulator.engine.engine_entries import SOURCES, follow
+from tilewright.simulator.engine.features import engine_kernels
 
 _SOURCES: Final = (*sorted(map(str, Path(__file__).parent.rglob("*.py"))), *SOURCES)
 _LINE, _TABLE, _STACK = "int64[::1]", "int64[:, ::1]", "int64[:, :, ::1]"
@@ -89,6 +90,11 @@ _FIRST: Final = (run_values, output_waits, follow, solve)
 
 OF_TIMES: Final = (*_FIRST, units_conflict, links_conflict, arbitrate, store_readiness)
 """What finds times and proves them."""
+
+
+def machine_kernels() -> list[Kernel]:
+    """Return what a search with the machine in the loop may call, of both engines."""
+    return [*OF_TIMES, *engine_kernels()]
 
 
 @cache

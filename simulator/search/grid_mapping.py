@@ -22,14 +22,13 @@ from tilewright.mapper.searches.budget import UNLIMITED, Budget, budget_from
 from tilewright.mapper.searches.limits.watch import LATE
 from tilewright.mapper.workload.errors import InfeasibleMapping, NoFeasibleMapping, Refusal
 from tilewright.mapper.workload.workload import Workload
-from tilewright.simulator.engine.features import engine_kernels
 from tilewright.simulator.execution.drawn_operands import WrongResult
 from tilewright.simulator.execution.einsum_execution import EinsumExecution, ExecutionSettings
 from tilewright.simulator.execution.execution import Execution, execute
 from tilewright.simulator.execution.mapped_workload import grid_path
 from tilewright.simulator.execution.prediction import Prediction, predict_execution
 from tilewright.simulator.execution.values.einsum_data import EinsumData
-from tilewright.simulator.fast.fast_entries import OF_TIMES
+from tilewright.simulator.fast.fast_entries import machine_kernels
 from tilewright.simulator.isa.machine_errors import RunStoppedError
 from tilewright.simulator.known.search_answers import SearchAnswers
 from tilewright.simulator.lowering.addresses import LeftTensors
@@ -150,7 +149,7 @@ def map_on_grid(
     request = request or GridRequest()
     if request.budget_s is not None:
         grid_paths(arch, workload)  # what the elements do not compute is said at once
-        compile_first([*OF_TIMES, *engine_kernels()], lambda: None)
+        compile_first(machine_kernels(), lambda: None)
     start = time.perf_counter()
     exchanges = request.exchanges and request.objective != "edp"
     limits = request.limits(len(workload.einsums))
