@@ -8,7 +8,7 @@ register waits for a later phase.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Final
 
 from tilewright.arch.memo import IdentityCache
@@ -35,16 +35,16 @@ class PhaseLimits:
     strides: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class RoutedFlow:
     """A flow with the number of its color, and for each router on its way the ports it uses."""
 
     flow: Flow
     color: int
 
-    @cached_property
+    @property
     def turns(self) -> Turns:
-        """Where words come from and where they go, by router (`flow_turns`)."""
+        """Where words come from and where they go, by router: up to a grid of them, not kept."""
         return flow_turns(self.flow)
 
 
