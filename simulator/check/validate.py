@@ -131,9 +131,9 @@ def _check_names(code: ElementCode) -> None:
 
 
 def _check_unique(kind: str, named: Sequence[tuple[str, object]]) -> None:
-    seen: set[str] = set()
     if len({name for name, _ in named}) == len(named):
         return
+    seen: set[str] = set()
     for name, part in named:
         with ErrorSubject(part):
             if name in seen:

@@ -41,10 +41,9 @@ def network_of(program: Program, layouts: tuple[CodeLayout, ...], profile: Profi
 
     Programs that differ only in what their elements compute, or in how many words enter, leave and
     pass filters, have one topology; only capacities of edge ports and numbers of filters are then
-    set anew. The networks used last
-    are kept, of 2^18 FIFOs in all. Raises ProgramError for routes, queues and edge ports that do
-    not fit together (a route that leads nowhere, a queue without a route), and for too many words
-    of space.
+    set anew. The networks used last are kept, of 2^18 FIFOs in all. Raises ProgramError for routes,
+    queues and edge ports that do not fit together (a route that leads nowhere, a queue without a
+    route), and for too many words of space.
     """
     key = structure(program, layouts), profile_number(profile)
     with _ONE_AT_A_TIME:
