@@ -25,6 +25,7 @@ WORDS = {
     "input_queue_words": "Words that each input queue holds, queue 0 first.",
     "output_queue_words": "Words that each output queue holds, queue 2 first.",
     "router_buffer_words": "Words that a router buffers for one color and direction.",
+    "border_channels": "Words that enter, and that leave, by one side of a grid in a cycle.",
     "hop_cycles": "From a router to its neighbour.",
     "dispatch_to_link_cycles": "From the dispatch of an operation to its first word on the link.",
     "arrival_to_execute_cycles": "From the arrival of a word to its use.",

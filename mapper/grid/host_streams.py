@@ -30,6 +30,7 @@ class HostStream:
     that take the same tile are one group, and each group has one. `periods`: how often that
     repeats, once for each tile that passes an element, but once in all for tiles that then shift.
     `hops`: links that each word crosses. `values_per_wavelet`: values in a word, 1 or 2.
+    `interval`: cycles in which a word of each stream may enter, 1 unless streams share channels.
     """
 
     tensor: HeldTensor
@@ -39,6 +40,7 @@ class HostStream:
     periods: int
     hops: int
     values_per_wavelet: int
+    interval: int = 1
 
     @property
     def values(self) -> int:
@@ -51,9 +53,14 @@ class HostStream:
         return self.values // self.values_per_wavelet
 
     @property
+    def words_of_period(self) -> int:
+        """Words of one stream in one period."""
+        return self.tiles * self.tile_words
+
+    @property
     def words(self) -> int:
-        """Words of one stream during the run: periods times tiles times words of a tile."""
-        return self.periods * self.tiles * self.tile_words
+        """Words of one stream during the run."""
+        return self.periods * self.words_of_period
 
     @property
     def entering_values(self) -> int:

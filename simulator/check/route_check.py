@@ -40,6 +40,11 @@ def check_routes_and_ports(program: Program, colors: frozenset[str]) -> None:
             _check_route(program, route, colors)
     for output in program.edge_outputs:
         _check_port(program, output, colors)
+        check_number(f"edge port {output.name}", output.interval * output.count)
+        if output.interval < 1:
+            raise ProgramError(
+                f"edge port {output.name}: interval at least 1", value=output.interval
+            )
     for port in program.edge_inputs:
         _check_port(program, port, colors)
         check_number(f"edge port {port.name}", port.interval * port.count + port.start)

@@ -38,7 +38,8 @@ class ProgramParts:
 
     `instructions`: all of its codes; `operations`: names of those on descriptors; `has_streams`:
     whether a code has a descriptor of a queue; `has_routes`, `has_counter_filters`: whether routers
-    do anything, and count; `has_several_tasks`: whether a code has more than one task.
+    do anything, and count; `has_several_tasks`: whether a code has more than one task;
+    `has_slow_borders`: whether words enter or leave at a place in less than one of all cycles.
     """
 
     instructions: tuple[Instruction, ...]
@@ -47,6 +48,7 @@ class ProgramParts:
     has_routes: bool
     has_counter_filters: bool
     has_several_tasks: bool
+    has_slow_borders: bool
 
     def has(self, *kinds: type[Instruction]) -> bool:
         """Return whether an instruction of one of these kinds occurs."""
@@ -75,6 +77,7 @@ USED_BY: Final[dict[str, Callable[[ProgramParts], bool]]] = {
     "increment_offset_cycles": _moves_operands,
     "scalar_load_cycles": _reads_scalars,
     "router_buffer_words": lambda parts: parts.has_routes,
+    "border_channels": lambda parts: parts.has_slow_borders,
     "hop_cycles": lambda parts: parts.has_routes,
     "input_queue_words": lambda parts: parts.has_streams,
     "output_queue_words": lambda parts: parts.has_streams,
@@ -123,4 +126,5 @@ def _parts_of(program: Program) -> ProgramParts:
         bool(program.routes),
         any(isinstance(route.filter, CounterFilter) for route in program.routes),
         any(len(code.tasks) > 1 for code in placed),
+        any(port.interval > 1 for port in (*program.edge_inputs, *program.edge_outputs)),
     )

@@ -293,7 +293,7 @@ def execute_einsum(
     """
     settings = settings or ExecutionSettings()
     profile = settings.profile(read.grid)
-    plan = plan_of(read, profile.sram_reserved_bytes, kept)
+    plan = plan_of(read, profile.sram_reserved_bytes, kept, profile.border_channels)
     given = {n: checked_operand(read, n, v) for n, v in (operands or {}).items()}
     data = EinsumData(read.workload_einsum, given, settings.seed, grid=read.grid)
     options = replace(settings.options(read), cycles=settings.cycles_of(plan))

@@ -112,7 +112,7 @@ def _of_group(
         yield _of_pipeline(pipeline, profile)
         plans, passed = pipeline.plans, pipeline.passed
     else:
-        plan = plan_of(reads[0], profile.sram_reserved_bytes, ready.kept)
+        plan = plan_of(reads[0], profile.sram_reserved_bytes, ready.kept, profile.border_channels)
         yield _of_einsum(plan, profile)
         plans, passed = (plan,), frozenset()
     for plan in plans:

@@ -73,7 +73,7 @@ KNOWN: Final[dict[type[Any], frozenset[str]]] = {
         (Route, "color area rx tx filter"),
         (CounterFilter, "limit most start"),
         (EdgeInput, "name side first positions color dtype count interval start"),
-        (EdgeOutput, "name side first positions color dtype count"),
+        (EdgeOutput, "name side first positions color dtype count interval"),
     )
 }
 _NAMES: Final = (

@@ -22,6 +22,13 @@ from tilewright.simulator.lowering.addresses import (
     LeftTensors,
     addresses_of,
 )
+from tilewright.simulator.lowering.border_channels import (
+    UNLIMITED,
+    SideLoad,
+    exit_places,
+    paced_streams,
+    word_intervals,
+)
 from tilewright.simulator.lowering.element_program import write_element
 from tilewright.simulator.lowering.kernel import ElementKernel, kernel_of
 from tilewright.simulator.lowering.rings.shift_roles import route_shifts, with_shifts
@@ -40,6 +47,8 @@ class Plan:
     `addresses`: where the tiles lie, in 16-bit words. `roles`, `placement`: what the classes of
     elements do with sums and shifts, and the class of each element (rows, columns). `codes`: those
     that were written so far; plans that differ only in the scheme of the reduction may share them.
+    `channels`: words that pass a side of the grid in a cycle at most; `exit_interval`: cycles
+    between two results that leave by one place, if that is more than one.
     """
 
     read: SpaceTime
@@ -50,6 +59,8 @@ class Plan:
     addresses: Addresses
     roles: tuple[Role, ...]
     placement: Numbers
+    channels: int = UNLIMITED
+    exit_interval: int = 1
     codes: dict[Role, ElementCode] = field(default_factory=dict, repr=False, compare=False)
 
     def code(self, role: Role) -> ElementCode:
@@ -82,11 +93,16 @@ class Plan:
         return local + sum(chains)
 
 
-def plan_of(read: SpaceTime, reserved_bytes: int = 0, kept: LeftTensors = NOTHING_KEPT) -> Plan:
+def plan_of(
+    read: SpaceTime,
+    reserved_bytes: int = 0,
+    kept: LeftTensors = NOTHING_KEPT,
+    channels: int = UNLIMITED,
+) -> Plan:
     """Derive the plan of a mapping on a grid.
 
     `reserved_bytes`: memory of each element that the machine's own code takes. `kept`: what other
-    Einsums have left there. Raises
+    Einsums have left there. `channels`: words that pass a side of the grid in a cycle. Raises
     InfeasibleMapping, with the numbers, if the tiles do not fit an element's memory, or for a
     kernel that the machine has no instructions for.
     """
@@ -94,13 +110,15 @@ def plan_of(read: SpaceTime, reserved_bytes: int = 0, kept: LeftTensors = NOTHIN
     sums, classes, placement = _added_up(read)
     return Plan(
         read=read,
-        streams=host_streams(read),
+        streams=paced_streams(host_streams(read), channels),
         sums=sums,
         layouts=kernel.layouts,
         kernel=kernel,
         addresses=addresses_of(read, reserved_bytes, kept),
         roles=classes,
         placement=placement,
+        channels=channels,
+        exit_interval=_exit_interval(read, sums, channels),
     )
 
 
@@ -114,7 +132,13 @@ def with_reduction(plan: Plan, reduction: str) -> Plan:
     read = plan.read.with_reduction(reduction)
     sums, classes, placement = _added_up(read)
     kernel = replace(plan.kernel, read=read)
-    return replace(plan, read=read, sums=sums, kernel=kernel, roles=classes, placement=placement)
+    interval = _exit_interval(read, sums, plan.channels)
+    changed = replace(plan, read=read, sums=sums, kernel=kernel, exit_interval=interval)
+    return replace(changed, roles=classes, placement=placement)
+
+
+def _exit_interval(read: SpaceTime, sums: PartialSums, channels: int) -> int:
+    return word_intervals([SideLoad(exit_places(read, sums), 1)], channels)[0]
 
 
 def _added_up(read: SpaceTime) -> tuple[PartialSums, tuple[Role, ...], Numbers]:
@@ -132,7 +156,7 @@ def program_of(plan: Plan) -> Program:
     read = plan.read
     builder = ProgramBuilder(read.einsum.name, read.rows, read.columns)
     route_streams(builder, read, plan.streams)
-    route_sums(builder, read, plan.sums)
+    route_sums(builder, read, plan.sums, plan.exit_interval)
     route_shifts(builder, read)
     for role in plan.roles:
         plan.codes[role] = canonical_code(plan.code(role))

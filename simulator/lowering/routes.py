@@ -13,6 +13,7 @@ from tilewright.mapper.grid.reductions import Axis, Phase
 from tilewright.mapper.grid.schemes.snake import Snake
 from tilewright.mapper.grid.space_time import SpaceTime
 from tilewright.simulator.build.program_builder import ProgramBuilder
+from tilewright.simulator.lowering.border_channels import entry_side
 from tilewright.simulator.lowering.number_operations import port_dtype
 from tilewright.simulator.lowering.rings.ring_sums import route_ring
 from tilewright.simulator.lowering.sum_roles import OUT, SHARE, exit_color, link_color
@@ -64,10 +65,10 @@ def route_streams(builder: ProgramBuilder, read: SpaceTime, streams: Sequence[Ho
         pieces = _PIECES.of(stream, "pieces", lambda: tuple(_pieces(read, stream)))  # noqa: B023
         for area, rx, tx, only in pieces:
             builder.route(color, area, rx=rx, tx=tx, filter=only)
-        side = "W" if stream.lines == "rows" else "N"
         dtype = port_dtype(read, stream.tensor)
+        places = entry_side(stream), 0, stream.number
         builder.edge_input(
-            EdgeInput(input_port(name), side, 0, stream.number, color, dtype, stream.words)
+            EdgeInput(input_port(name), *places, color, dtype, stream.words, stream.interval)
         )
 
 
@@ -127,10 +128,13 @@ def _southward(
         yield Area.of(rows[-1:], columns), "N", f"{aside}R"
 
 
-def route_sums(builder: ProgramBuilder, read: SpaceTime, sums: PartialSums) -> None:
+def route_sums(
+    builder: ProgramBuilder, read: SpaceTime, sums: PartialSums, interval: int = 1
+) -> None:
     """Declare colors and routes of the partial sums, and of the results up to the border.
 
-    builder: of the program, changed; read: the mapping; sums: how partial sums are added and leave.
+    builder: of the program, changed; read: the mapping; sums: how partial sums are added and leave;
+    interval: cycles in which a result may leave by each place of the border.
     """
     if sums.ring is not None:
         route_ring(builder, read, sums)
@@ -143,7 +147,7 @@ def route_sums(builder: ProgramBuilder, read: SpaceTime, sums: PartialSums) -> N
             builder.color(link_color(number, parity))
         _route_chains(builder, number, phase)
     if sums.exit != "none":
-        _route_exit(builder, read, sums)
+        _route_exit(builder, read, sums, interval)
     if sums.shared:
         _route_share(builder, read, sums)
 
@@ -228,7 +232,9 @@ def exit_ports(read: SpaceTime, sums: PartialSums) -> tuple[tuple[str, range], .
     return tuple((f"{OUT}_{places.start}", places) for places in stretches)
 
 
-def _route_exit(builder: ProgramBuilder, read: SpaceTime, sums: PartialSums) -> None:
+def _route_exit(
+    builder: ProgramBuilder, read: SpaceTime, sums: PartialSums, interval: int
+) -> None:
     heads, output = sums.head_rows(read.rows), read.output
     color, count = OUT, read.visits(output) * read.words(output)
     if sums.exit == "gather":
@@ -244,7 +250,8 @@ def _route_exit(builder: ProgramBuilder, read: SpaceTime, sums: PartialSums) -> 
     builder.route(color, area, rx="R", tx=side)
     dtype = port_dtype(read, output)
     for name, places in exit_ports(read, sums):
-        builder.edge_output(EdgeOutput(name, side, places.start, len(places), color, dtype, count))
+        at_side = side, places.start, len(places)
+        builder.edge_output(EdgeOutput(name, *at_side, color, dtype, count, interval))
 
 
 def _route_gather(builder: ProgramBuilder, read: SpaceTime, sums: PartialSums) -> None:

@@ -50,6 +50,8 @@ class Profile:
     input_queue_words: tuple[int, ...]
     output_queue_words: tuple[int, ...]
     router_buffer_words: int
+    border_channels: int
+    """Words that enter, and that leave, by one side of a grid in a cycle at most."""
     hop_cycles: int
     dispatch_to_link_cycles: int
     arrival_to_execute_cycles: int

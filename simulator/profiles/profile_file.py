@@ -27,6 +27,7 @@ AT_LEAST: Final[dict[str, int]] = {
     "local_tasks": 1,
     "microthreads": 1,
     "router_buffer_words": 1,
+    "border_channels": 1,
     "hop_cycles": 1,
     "dispatch_to_link_cycles": 2,
     "arrival_to_execute_cycles": 1,

@@ -235,7 +235,8 @@ class EdgeOutput:
     `side`: N, E, S or W; positions first..first+positions-1 are columns on N and S, rows on W and
     E. Each position must get exactly `count` wavelets of `color`; with fewer or more the run raises
     DeadlockError. It returns their values (`dtype`) and arrival cycles as arrays (positions, count)
-    under `name`.
+    under `name`. Two wavelets leave a position at least `interval` cycles apart; if that is more
+    than one cycle, they arrive a cycle later.
     """
 
     name: str
@@ -245,3 +246,4 @@ class EdgeOutput:
     color: str
     dtype: str
     count: int
+    interval: int = 1

@@ -157,7 +157,9 @@ def parse_edge_input(line: Line) -> EdgeInput:
 
 def parse_edge_output(line: Line) -> EdgeOutput:
     """Return the edge output that the rest of its line describes; ProgramError with the column."""
-    return EdgeOutput(**_parse_port(line))
+    return EdgeOutput(
+        **_parse_port(line), **line.settings(EXIT_PROPERTIES, "property of an edge output")
+    )
 
 
 EDGE_PROPERTIES: Final[Properties] = {
@@ -165,6 +167,7 @@ EDGE_PROPERTIES: Final[Properties] = {
     "start": Line.integer,
     "control": flag,
 }
+EXIT_PROPERTIES: Final[Properties] = {"interval": Line.integer}
 
 
 def route_text(route: Route) -> str:
@@ -204,4 +207,6 @@ def edge_text(port: EdgeInput | EdgeOutput) -> str:
     if isinstance(port, EdgeInput):
         text += f" interval {port.interval} start {port.start}"
         text += " control" if port.control else ""
+    elif port.interval > 1:
+        text += f" interval {port.interval}"
     return text

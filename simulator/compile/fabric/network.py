@@ -22,10 +22,12 @@ class FifoNetwork:
     - `fifo`: (FIFOs, columns) the engine's row of each FIFO; references are row numbers.
     - `queue`: (elements, 16) FIFO of each queue slot (0 to 7 input, 8 to 15 output queues), -1 if
       none.
-    - `links`: number of links, six per element and one per border place where words enter.
+    - `links`: number of links, six per element, one per border place where words enter, and one
+      per border place where they leave slower than a word a cycle.
     - `ring_entries`: words that all FIFOs hold together.
     - `element`: (FIFOs,) row * width + column; of an edge port, the element at the border.
-    - `kind`: (FIFOs,) OUTPUT or INPUT queue, ROUTER buffer, EDGE_IN or EDGE_OUT port.
+    - `kind`: (FIFOs,) OUTPUT or INPUT queue, ROUTER buffer, EDGE_IN or EDGE_OUT port, or PACER: the
+      place for one word before an EDGE_OUT port that takes less than a word a cycle.
     - `edge_inputs`, `edge_outputs`: per port of the program the FIFOs of its positions.
     - `leaving`: per router port (N, E, S, W, ramp) the FIFOs whose words leave by it.
     - `steered`: tables of routers with switches, filters or changes.
@@ -47,7 +49,7 @@ class FifoNetwork:
     closed: Ids
 
 
-OUTPUT, ROUTER, INPUT, EDGE_IN, EDGE_OUT = range(5)
+OUTPUT, ROUTER, INPUT, EDGE_IN, EDGE_OUT, PACER = range(6)
 Kinds = npt.NDArray[np.int8]
 
 

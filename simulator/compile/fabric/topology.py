@@ -92,10 +92,11 @@ def structure(program: Program, layouts: tuple[CodeLayout, ...]) -> Hashable:
     )
     ports: tuple[EdgeInput | EdgeOutput, ...] = (*program.edge_inputs, *program.edge_outputs)
     places = tuple((type(p), p.name, p.side, p.first, p.positions, p.color) for p in ports)
+    paces = tuple(port.interval for port in program.edge_outputs)
     placement = program.placement.shape, program.placement.tobytes()
     commanded = frozenset(control_colors(program))
     routes = tuple(map(_without_numbers, program.routes))
-    return placement, program.colors, routes, codes, places, commanded
+    return placement, program.colors, routes, codes, places, paces, commanded
 
 
 def _without_numbers(route: Route) -> Hashable:

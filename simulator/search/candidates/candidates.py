@@ -248,9 +248,10 @@ class Candidates:
         return self._plans.of(choice, partial(self._new_plan, choice))
 
     def _new_plan(self, choice: GridChoice) -> Plan:
-        reserved = self.quick.profile.sram_reserved_bytes
+        profile = self.quick.profile
+        reserved, channels = profile.sram_reserved_bytes, profile.border_channels
         first: Plan = self._first_plans.of(
-            choice.family, lambda: plan_of(self.read(choice), reserved, self.kept)
+            choice.family, lambda: plan_of(self.read(choice), reserved, self.kept, channels)
         )
         return with_reduction(first, choice.reduction)
 
