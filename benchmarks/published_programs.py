@@ -107,10 +107,9 @@ STANDS = """\
   searched (reductions.md), two phases with two sizes of groups; any other size is a constraint. An
   all-reduce is a reduction and a multicast, or a ring whose gather half the routers forward, on at
   most 64 elements (theory/grid.md §3).
-- *Borders.* Here every place of a border passes a word in each cycle. Published are 60 (WSE-2) and
-  62 (WSE-3) channels for each of the east and west edges (SDK documentation, tensor streaming). The
-  16,384 words of the vector of GEMV 32K, two f16 in each, would take 274 cycles over 60 channels of
-  a word each; here 720 columns take 23 words each.
+- *Borders.* Published are 60 (WSE-2) and 62 (WSE-3) channels for each of the east and west edges
+  (SDK documentation, tensor streaming). Here all four sides have as many, of a word a cycle each,
+  which is assumed: the 16,384 words of the vector of GEMV 32K, two f16 in each, take 274 cycles.
 - *Stencil and transform.* The stencil of seven points is the study wafer_stencil, with exchanges of
   halos; a transform of Fourier with a transpose between elements is searched and executed in
   `tests/simulator/search/test_cascade_search.py` (a reshard, theory/grid.md §10).

@@ -119,6 +119,8 @@ def _parts_of(program: Program) -> ProgramParts:
     placed = [program.codes[number] for number in sorted(set(program.placement.ravel().tolist()))]
     instructions = tuple(part for code in placed for _, part in all_instructions(code))
     operations = [part.operation for part in instructions if isinstance(part, DsdOperation)]
+    intervals = [port.interval for port in program.edge_inputs]
+    intervals += [port.interval for port in program.edge_outputs]
     return ProgramParts(
         instructions,
         frozenset(operations),
@@ -126,5 +128,5 @@ def _parts_of(program: Program) -> ProgramParts:
         bool(program.routes),
         any(isinstance(route.filter, CounterFilter) for route in program.routes),
         any(len(code.tasks) > 1 for code in placed),
-        any(port.interval > 1 for port in (*program.edge_inputs, *program.edge_outputs)),
+        max(intervals, default=1) > 1,
     )

@@ -102,7 +102,9 @@ def execute_pipeline(
     count is wrong, ProgramError if the machine cannot run it.
     """
     profile = settings.profile(reads[0].grid)
-    plan = pipeline_plan(group, reads, profile.sram_reserved_bytes, ready.kept)
+    plan = pipeline_plan(
+        group, reads, profile.sram_reserved_bytes, ready.kept, profile.border_channels
+    )
     given = {
         name: checked_operand(read, name, tensors[name])
         for read in reads

@@ -108,7 +108,9 @@ def _of_group(
     for done in ready.exchanges:
         yield ProgramPrediction(done.name, done.lower_bound_cycles, done.counts, done.energy_by)
     if group.is_pipeline:
-        pipeline = pipeline_plan(group, reads, profile.sram_reserved_bytes, ready.kept)
+        pipeline = pipeline_plan(
+            group, reads, profile.sram_reserved_bytes, ready.kept, profile.border_channels
+        )
         yield _of_pipeline(pipeline, profile)
         plans, passed = pipeline.plans, pipeline.passed
     else:

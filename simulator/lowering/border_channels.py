@@ -57,4 +57,6 @@ def exit_places(read: SpaceTime, sums: PartialSums) -> int:
     """Return at how many places of a side of the grid results leave, 0 if they stay."""
     if sums.exit == "none":
         return 0
-    return len(sums.head_rows(read.rows) if sums.exit == "east" else sums.head_columns(read.columns))
+    if sums.exit == "east":
+        return len(sums.head_rows(read.rows))
+    return len(sums.head_columns(read.columns))

@@ -73,7 +73,12 @@ def lower_bound(plan: Plan, profile: Profile, works: Works | None = None) -> int
         longest = max(longest, _first_column_end(plan, profile, work_of(_alone_role(plan))))
     if plan.sums.group > 1:
         first = work_of(plan.roles[plan.placement[plan.sums.first]])
-        longest = max(longest, _sums_end(plan, profile, first))
+        sums_end = _sums_end(plan, profile, first)
+        longest = max(longest, sums_end, _exit_end(plan, profile, sums_end))
+    elif plan.exit_interval > 1:
+        ready = _sums_end(plan, profile, work_of(plan.roles[plan.placement[0, 0]]))
+        sent = ready + word_cycles(plan.read.words(plan.read.output), profile)
+        longest = max(longest, _exit_end(plan, profile, sent))
     return ceil(longest - ROUNDING)
 
 
@@ -225,7 +230,8 @@ def _behind_streams(
     )
     label, words = f"receive {stream.tensor.name}", stream.tile_words
     passing = passing_cycles(words, profile)
-    last = (stream.periods - 1) * ((stream.tiles - 1) * words + passing)
+    period = (stream.tiles - 1) * words + passing
+    last = (stream.periods - 1) * max(period, stream.words_of_period * stream.interval)
     behind_first = work.total - work.until.get(label, work.total)
     behind = max(behind_first, last + work.since.get(label, 0.0))
     return np.asarray(first + behind)
@@ -244,7 +250,9 @@ def _first_tiles(
     words = stream.tile_words
     before = words if stream.lines == "whole" else passing_cycles(words, profile)
     number = place_in_period(plan.read, stream)[np.ix_(rows, columns)]
-    return np.asarray(number * before + word_cycles(words, profile) + way_in(links, profile))
+    passed = number * before + word_cycles(words, profile)
+    entered = ((number + 1) * words - 1) * stream.interval + 1
+    return np.asarray(np.maximum(passed, entered) + way_in(links, profile))
 
 
 def _line_end(plan: Plan, profile: Profile, axis: Axis, last: BodyCycles) -> float:
@@ -347,6 +355,23 @@ def _sums_end(plan: Plan, profile: Profile, first: BodyCycles) -> float:
     if plan.sums.ring is None or _has_two_buffers(plan):  # which count the words of moves already
         return done
     return max(done, ring_end(plan.sums.ring, first, plan.read.output.name, profile))
+
+
+def _exit_end(plan: Plan, profile: Profile, sums_end: float) -> float:
+    """Return the least cycle at which the last result has left by a place of the border.
+
+    Counts where a place passes less than a word a cycle. No word of the last sums leaves earlier
+    than these end without it and the words behind it. `sums_end`: when they are done.
+    """
+    interval, read = plan.exit_interval, plan.read
+    if interval == 1:
+        return 0.0
+    words, visits = read.words(read.output), read.visits(read.output)
+    passed = len(plan.sums.head_rows(read.rows)) if plan.sums.exit == "gather" else 1
+    every = (words * visits * passed - 1) * interval
+    if passed > 1:  # those of elements far from the border leave last
+        return float(every)
+    return max(every, sums_end - word_cycles(words, profile) + (words - 1) * interval)
 
 
 def _group_end(

@@ -232,9 +232,7 @@ def exit_ports(read: SpaceTime, sums: PartialSums) -> tuple[tuple[str, range], .
     return tuple((f"{OUT}_{places.start}", places) for places in stretches)
 
 
-def _route_exit(
-    builder: ProgramBuilder, read: SpaceTime, sums: PartialSums, interval: int
-) -> None:
+def _route_exit(builder: ProgramBuilder, read: SpaceTime, sums: PartialSums, interval: int) -> None:
     heads, output = sums.head_rows(read.rows), read.output
     color, count = OUT, read.visits(output) * read.words(output)
     if sums.exit == "gather":

@@ -42,6 +42,9 @@ def test_rates_are_those_of_the_profile(bits: int) -> None:
     # A column of the matrix and the sums are read, the sums are written.
     assert memory.action("read").throughput * values >= 2 * engine * clock
     assert memory.action("write").throughput * values >= engine * clock
+    host = flat.component("Host").action("read").throughput / clock
+    assert host == 2 * 4  # a word at each place of two sides
+    assert load_arch(WAFER).variables["CHANNELS"] == WSE2.border_channels
     links = flat.component("Fabric").action("hop").throughput / clock
     assert links == 4 * 4 * 4 / WSE2.cycles_per_wavelet  # four links of each of 4 x 4 elements
 

@@ -47,14 +47,7 @@ from tilewright.simulator.compile.table_blocks import CodeLayout
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.program import Program
-from tilewright.simulator.program.routes import (
-    OPPOSITE,
-    PORTS,
-    RAMP,
-    STEP,
-    EdgeInput,
-    EdgeOutput,
-)
+from tilewright.simulator.program.routes import OPPOSITE, PORTS, RAMP, STEP, EdgeInput, EdgeOutput
 
 LINKS = 6
 """Links per element: N, E, S, W, ramp to the element, ramp from it."""

@@ -97,7 +97,8 @@ def start_of(graph: UnitGraph, times: Times, u: int) -> int:
             return 0
         if times.pieces[u - 1] == 0:
             return NEVER
-        return last_time(times, u - 1) + graph.unit[u - 1, at.U_GAP]
+        following: int = last_time(times, u - 1) + graph.unit[u - 1, at.U_GAP]
+        return following
     start = NEVER
     op = graph.op[row[at.U_OP]]
     for i in range(op[0], op[0] + op[1]):

@@ -43,8 +43,9 @@ class LineTables(NamedTuple):
     Arrays over the FIFOs. `channel`: source FIFO of each one's channel, and latency, space and
     credit delay (cycles, words, cycles) from there. `down`: the FIFO at the end of the line.
     `root`: where the stream begins. `branch`: router buffers that feed several FIFOs, have a
-    filter, contend for a link, send to a pacer, or are all to be timed by themselves. `sends`, `takes`: output and
-    input queues. `enters`, `leaves`: edge inputs and outputs that the fast engine covers.
+    filter, contend for a link, send to a pacer, or are all to be timed by themselves. `sends`,
+    `takes`: output and input queues. `enters`, `leaves`: edge inputs and outputs that the fast
+    engine covers.
     """
 
     channel: tuple[Ints, ...]
@@ -118,7 +119,7 @@ def _line_tables(network: FifoNetwork, division: Division) -> LineTables:
 
 
 def least_gaps(network: FifoNetwork) -> Ints:
-    """Return (FIFOs,) the least cycles between two words of each: 1 but for those before a pacer."""
+    """Return (FIFOs,) the least cycles between two words of each: 1 but before a pacer."""
     fifo, gaps = network.fifo, np.ones(network.kind.size, dtype=np.int64)
     if not (network.kind == PACER).any():
         return gaps

@@ -7,8 +7,9 @@ Einsum to Einsum, and in the number of turns.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from tilewright.simulator.build.code_builder import CodeBuilder
 from tilewright.simulator.check.validate import check_program
 from tilewright.simulator.compile.families.code_families import canonical_code
 from tilewright.simulator.lowering.addresses import LeftTensors, Taken, words_of
+from tilewright.simulator.lowering.border_channels import UNLIMITED, exit_places, paced_streams
 from tilewright.simulator.lowering.element_program import write_turn
 from tilewright.simulator.lowering.pipelines.joined_code import CodePart, joined_code
 from tilewright.simulator.lowering.pipelines.joined_colors import JoinedColors, joined_colors
@@ -139,11 +141,13 @@ def pipeline_plan(
     reads: Sequence[SpaceTime],
     reserved_bytes: int = 0,
     kept: LeftTensors | None = None,
+    channels: int = UNLIMITED,
 ) -> PipelinePlan:
     """Derive the plan of a group of Einsums from the mapping of each, in order.
 
     `reserved_bytes`: memory of each element that the machine's own code takes. `kept`: what is in
-    the memories before the run. Raises InfeasibleMapping if the elements of one Einsum are not
+    the memories before the run. `channels`: words that pass a side of the grid in a cycle, of all
+    Einsums together. Raises InfeasibleMapping if the elements of one Einsum are not
     those of the others, if a tile is not where the next Einsum needs it, or if they do not fit.
     """
     turns = _turns(group, reads)
@@ -153,7 +157,26 @@ def pipeline_plan(
     _check_passing(group, reads)
     plans = _plans(reads, reserved_bytes, kept or LeftTensors())
     _check_read_twice(group, plans)
-    return PipelinePlan(plans, group.passed, turns)
+    return PipelinePlan(_paced(plans, channels), group.passed, turns)
+
+
+def _paced(plans: Sequence[Plan], channels: int) -> tuple[Plan, ...]:
+    """Return plans whose streams and results share the channels of the sides that they pass.
+
+    Results that leave by different sides count as by one.
+    """
+    streams = iter(paced_streams([s for plan in plans for s in plan.streams], channels))
+    exits = [exit_places(plan.read, plan.sums) for plan in plans]
+    interval = -(-sum(exits) // channels) if max(exits) > channels else 1
+    return tuple(
+        replace(
+            plan,
+            streams=tuple(islice(streams, len(plan.streams))),
+            channels=channels,
+            exit_interval=interval if places else 1,
+        )
+        for plan, places in zip(plans, exits, strict=True)
+    )
 
 
 def _turns(group: EinsumGroup, reads: Sequence[SpaceTime]) -> int:

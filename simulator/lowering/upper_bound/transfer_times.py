@@ -59,16 +59,19 @@ def _line(plan: Plan, profile: Profile, number: int, stream: HostStream) -> floa
     elements = plan.read.columns if stream.lines == "rows" else plan.read.rows
     ramp = _WordQueue(profile.arrival_to_execute_cycles, profile.input_queue_words[number])
     way = [*[_router(profile)] * (elements + 1), ramp]
-    return _time(stream.tile_words, way, len(plan.streams))
+    return _time(stream.tile_words, way, len(plan.streams), stream.interval)
 
 
 def _router(profile: Profile) -> _WordQueue:
     return _WordQueue(profile.hop_cycles, profile.router_buffer_words)
 
 
-def _time(words: int, way: Iterable[_WordQueue], threads: int) -> float:
-    """Return the cycles of a tile's words through the FIFOs of a way."""
+def _time(words: int, way: Iterable[_WordQueue], threads: int, interval: int = 1) -> float:
+    """Return the cycles of a tile's words through the FIFOs of a way.
+
+    `interval`: cycles in which a word of the tile enters at most.
+    """
     fifos = list(way)
-    pace = max(threads, *(fifo.pace(threads) for fifo in fifos))
+    pace = max(threads, interval, *(fifo.pace(threads) for fifo in fifos))
     start = sum(fifo.step(threads) for fifo in fifos)
     return float(start + (words + 1) * pace)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from tilewright.mapper.grid.grid_mapspace import GridMapspace
@@ -12,7 +12,7 @@ from tilewright.mapper.workload.einsum import TensorAccess
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.check.route_check import MAX_FILTER_COUNT, MAX_STREAM
 from tilewright.simulator.lowering.cycle_bound import AXES
-from tilewright.simulator.search.bounds.elementwise import Numbers, chosen
+from tilewright.simulator.search.bounds.elementwise import Numbers, chosen, most
 from tilewright.simulator.search.bounds.family_energy import BorderWords
 from tilewright.simulator.search.bounds.family_tiles import FamilyTiles
 
@@ -83,7 +83,8 @@ class BorderStream:
     """The longest border stream of an input.
 
     `access`: of the input. `lines`: where it goes. `tile_words`: of a tile; `words`: of all streams
-    of the input; `crossing`: what crosses the border and links.
+    of the input; `crossing`: what crosses the border and links. `interval`: cycles in which a word
+    of each stream enters.
     """
 
     access: TensorAccess
@@ -91,6 +92,17 @@ class BorderStream:
     tile_words: Numbers
     words: Numbers
     crossing: BorderWords
+    interval: Numbers = 1
+
+    @property
+    def words_of_period(self) -> Numbers:
+        """Words of one stream until each element of its line has had a tile."""
+        return self.lines.parts_of_line * self.tile_words
+
+    @property
+    def entered(self) -> Numbers:
+        """The cycle behind which the last word of a stream has entered."""
+        return (self.length - 1) * self.interval + 1
 
     @property
     def length(self) -> Numbers:
@@ -127,14 +139,64 @@ class BorderStream:
             )
 
 
-def border_streams(space: GridMapspace, tiles: FamilyTiles) -> Sequence[BorderStream]:
-    """Return the streams of the inputs that come over the border, which may be too long."""
+def border_streams(
+    space: GridMapspace, tiles: FamilyTiles, channels: int
+) -> Sequence[BorderStream]:
+    """Return the streams of the inputs that come over the border, which may be too long.
+
+    channels: words that pass a side of the grid in a cycle.
+    """
     inputs = zip(space.einsum.inputs, tiles.inputs, tiles.input_words, strict=True)
-    return [
+    streams = [
         _stream(access, tiles, values, words)
         for access, values, words in inputs
         if access.tensor not in tiles.family.resident
     ]
+    if max(space.grid.columns, space.grid.rows) <= channels:
+        return streams
+    return [replace(stream, interval=_interval(stream, streams, channels)) for stream in streams]
+
+
+def _interval(stream: BorderStream, streams: Sequence[BorderStream], channels: int) -> Numbers:
+    """Return the cycles in which a word of a stream enters, as `word_intervals` of a plan does."""
+    places, words = 0, 0
+    for other in streams:
+        beside = other.lines.goes_down == stream.lines.goes_down
+        places = most(places, chosen(beside, other.lines.number, 0))
+        words = words + chosen(beside, other.lines.number * other.words_of_period, 0)
+    shared = -(-words // (channels * stream.words_of_period))
+    return chosen(places > channels, shared, 1)
+
+
+@dataclass(frozen=True)
+class ResultExit:
+    """How results leave the grid: words by each place of a side, and how slowly.
+
+    `passed`: elements whose tiles leave by one place, one after the other. `interval`: cycles
+    between two words there.
+    """
+
+    passed: Numbers
+    interval: Numbers
+
+    @staticmethod
+    def of(tiles: FamilyTiles, channels: int) -> ResultExit:
+        """Return the exits of results that do not stay; channels: words of a side in a cycle."""
+        (columns, rows), (wide, tall) = tiles.elements, tiles.groups
+        is_east = (wide == columns) & (tall != rows)
+        passed = chosen((wide != columns) & (tall != rows), rows // tall, 1)
+        places = chosen(is_east, rows // tall, columns // wide)
+        return ResultExit(passed, -(-places // channels))
+
+    def end(self, words: Numbers, turns: Numbers, begun: Numbers) -> Numbers:
+        """Return the least cycle at which the last result has left; 0 where a word leaves a cycle.
+
+        words: of a tile, of which each element has one in each of `turns`; begun: when the first
+        word of the last tile may leave that does not wait for other elements' tiles.
+        """
+        every = (words * turns * self.passed - 1) * self.interval
+        last = begun + (words - 1) * self.interval
+        return chosen(self.interval > 1, most(every, chosen(self.passed == 1, last, 0)), 0)
 
 
 def _stream(

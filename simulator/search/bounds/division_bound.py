@@ -21,7 +21,7 @@ from tilewright.mapper.grid.reductions import Axis
 from tilewright.mapper.workload.einsum import Affine, TensorAccess
 from tilewright.simulator.lowering.cycle_bound import AXES, way_in, words_end
 from tilewright.simulator.profiles.profile import Profile
-from tilewright.simulator.search.bounds.border_streams import InputLines
+from tilewright.simulator.search.bounds.border_streams import InputLines, ResultExit
 from tilewright.simulator.search.bounds.element_cycles import ElementCycles
 from tilewright.simulator.search.bounds.elementwise import Numbers, by_several, chosen, least, most
 from tilewright.simulator.search.bounds.family_energy import BorderWords, FamilyEnergy
@@ -182,7 +182,14 @@ class DivisionBound:
         ends = (least(*(self._way_end(way) for way in each)) for each in ways)
         lines = (self._line_end(axis, ways, tiles) for axis in AXES)
         column = self._first_column_end(ways, tiles)
-        return most(self._element_end(tiles), column, *ends, *lines)
+        channels = self._profile.border_channels
+        left = 0 if self._space.output_stays else self._exit_end(tiles, channels)
+        return most(self._element_end(tiles), column, left, *ends, *lines)
+
+    @staticmethod
+    def _exit_end(tiles: FamilyTiles, channels: int) -> Numbers:
+        """Return the least cycle at which all results have left over the border."""
+        return ResultExit.of(tiles, channels).end(tiles.output_words, 1, 0)
 
     def _entering(
         self, tiles: FamilyTiles, numbers: Sequence[Numbers]
@@ -212,8 +219,9 @@ class DivisionBound:
 
     def _way_end(self, way: _Way) -> Numbers:
         """Return the least cycle at which the words of an input have come by a way; inf if none."""
-        end = way.words / way.lines.number + way_in(way.lines.links_to_last, self._profile)
-        return chosen(way.is_open, end, inf)
+        interval = -(-way.lines.number // self._profile.border_channels)
+        entered = (way.words / way.lines.number - 1) * interval + 1
+        return chosen(way.is_open, entered + way_in(way.lines.links_to_last, self._profile), inf)
 
     def _line_end(self, axis: Axis, ways: list[list[_Way]], tiles: FamilyTiles) -> Numbers:
         """Return the least cycle at which all words have crossed the last link along an axis."""

@@ -28,7 +28,11 @@ from tilewright.simulator.lowering.cycle_bound import AXES, way_in, words_end
 from tilewright.simulator.lowering.elementary import COMPUTE
 from tilewright.simulator.lowering.task_cycles import BodyCycles
 from tilewright.simulator.profiles.profile import Profile
-from tilewright.simulator.search.bounds.border_streams import BorderStream, border_streams
+from tilewright.simulator.search.bounds.border_streams import (
+    BorderStream,
+    ResultExit,
+    border_streams,
+)
 from tilewright.simulator.search.bounds.element_cycles import ElementCycles, SumCount
 from tilewright.simulator.search.bounds.elementwise import Numbers, chosen, least, most
 from tilewright.simulator.search.bounds.family_energy import FamilyEnergy
@@ -173,7 +177,7 @@ class QuickBound:
 
     def _bounds_of(self, alike: Alike, *, has_energy: bool) -> list[FamilyBound]:
         tiles = FamilyTiles.together(self.space, alike)
-        streams, sums = border_streams(self.space, tiles), self._sums.together(tiles, alike)
+        streams, sums = self._streams(tiles), self._sums.together(tiles, alike)
         words = self._words(tiles)
         refused = words > self.free_words
         for stream in streams:
@@ -208,7 +212,7 @@ class QuickBound:
         """Return the bound from its parts, of one family or of many."""
         last = self._last_sums(tiles, sums)
         ends = (
-            stream.length
+            stream.entered
             + way_in(stream.lines.links_to_last, self.profile)
             + self._behind(stream.access, tiles, alone, last)
             for stream in streams
@@ -218,7 +222,20 @@ class QuickBound:
         column = self._first_column_end(tiles, streams, results["Y"], alone)
         main = self._element.with_sums(tiles, alone, last)
         added = self._delay(streams, alone) + self._sums_end(tiles, sums, alone)
-        return most(main, added, column, *ends, *lines)
+        return most(main, added, column, self._exit_end(tiles, added), *ends, *lines)
+
+    def _exit_end(self, tiles: FamilyTiles, added: Numbers) -> Numbers:
+        """Return the least cycle at which the last result has left over the border.
+
+        added: when the last sums are done, whose words leave one after the other.
+        """
+        channels, grid = self.profile.border_channels, self.space.grid
+        if self.space.output_stays or max(grid.columns, grid.rows) <= channels:
+            return 0
+        words, turns = tiles.output_words, tiles.turns(self.space.einsum.outputs[0])
+        begun = added - self._element.words(words)
+        begun = begun - chosen(prod(tiles.groups) == 1, self._element.load, 0)
+        return ResultExit.of(tiles, channels).end(words, turns, begun)
 
     # -- sums and results ------------------------------------------------------------------
 
@@ -318,10 +335,14 @@ class QuickBound:
         late = [0.0]
         for stream in streams:
             way = way_in(stream.lines.links_to_group, self.profile)
-            arrived = way + self._element.words(stream.tile_words)
+            entered = (stream.tile_words - 1) * stream.interval + 1
+            arrived = way + most(self._element.words(stream.tile_words), entered)
             received = alone.until.get(f"receive {stream.access.tensor}", alone.total)
             late.append(arrived - received)
         return most(*late)
+
+    def _streams(self, tiles: FamilyTiles) -> Sequence[BorderStream]:
+        return border_streams(self.space, tiles, self.profile.border_channels)
 
     def _checked(self, tiles: FamilyTiles) -> Sequence[BorderStream]:
         """Return the streams of one family's inputs that come over the border.
@@ -329,7 +350,7 @@ class QuickBound:
         Raises InfeasibleMapping if one of them is too long.
         """
         streams: Sequence[BorderStream] = self._last.of(
-            tiles.family, "streams", partial(border_streams, self.space, tiles)
+            tiles.family, "streams", partial(self._streams, tiles)
         )
         for stream in streams:
             stream.check()
