@@ -23,7 +23,6 @@ from tilewright.simulator.compile.columns import BANKS
 from tilewright.simulator.lowering.element_program import JOIN, OTHER_SLOT, SLOT, STEP
 from tilewright.simulator.lowering.plan import Plan
 from tilewright.simulator.lowering.rings.ring_bound import least_slice, ring_cycles, ring_end
-from tilewright.simulator.lowering.sum_roles import Role
 from tilewright.simulator.lowering.sums.sum_chains import (
     LineSums,
     SumCycles,
@@ -33,6 +32,7 @@ from tilewright.simulator.lowering.sums.sum_chains import (
     word_cycles,
 )
 from tilewright.simulator.lowering.sums.sum_operations import sends_beside_work
+from tilewright.simulator.lowering.sums.sum_roles import Role
 from tilewright.simulator.lowering.task_cycles import AlikeRuns, BodyCycles, TaskCycles
 from tilewright.simulator.profiles.profile import Profile, profile_number
 from tilewright.simulator.program.program import Task

@@ -24,7 +24,6 @@ from tilewright.simulator.lowering.rings.shift_program import (
     start_shifts,
 )
 from tilewright.simulator.lowering.routes import input_color
-from tilewright.simulator.lowering.sum_roles import SHARE, Role
 from tilewright.simulator.lowering.sums.sum_operations import (
     PASSED_LAST,
     SumOperation,
@@ -34,6 +33,7 @@ from tilewright.simulator.lowering.sums.sum_operations import (
     sends_beside_work,
     sum_operations,
 )
+from tilewright.simulator.lowering.sums.sum_roles import SHARE, Role
 
 STEP, SLOT, OTHER_SLOT, SENT_SLOT = "step", "slot", "other", "sent"
 """Counters of an element: tiles done; the buffer in use, the other one, the one that is sent."""

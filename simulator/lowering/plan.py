@@ -33,7 +33,7 @@ from tilewright.simulator.lowering.element_program import write_element
 from tilewright.simulator.lowering.kernel import ElementKernel, kernel_of
 from tilewright.simulator.lowering.rings.shift_roles import route_shifts, with_shifts
 from tilewright.simulator.lowering.routes import route_streams, route_sums
-from tilewright.simulator.lowering.sum_roles import Numbers, Role, roles
+from tilewright.simulator.lowering.sums.sum_roles import Numbers, Role, roles
 from tilewright.simulator.lowering.tile_layout import TileLayout
 from tilewright.simulator.program.program import ElementCode, Program
 

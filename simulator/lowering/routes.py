@@ -16,7 +16,7 @@ from tilewright.simulator.build.program_builder import ProgramBuilder
 from tilewright.simulator.lowering.border_channels import entry_side
 from tilewright.simulator.lowering.number_operations import port_dtype
 from tilewright.simulator.lowering.rings.ring_sums import route_ring
-from tilewright.simulator.lowering.sum_roles import OUT, SHARE, exit_color, link_color
+from tilewright.simulator.lowering.sums.sum_roles import OUT, SHARE, exit_color, link_color
 from tilewright.simulator.program.areas import areas_along, areas_of, equal_areas
 from tilewright.simulator.program.routes import Area, CounterFilter, EdgeInput, EdgeOutput
 

@@ -27,7 +27,7 @@ from tilewright.simulator.lowering.element_program import write_turn
 from tilewright.simulator.lowering.pipelines.joined_code import CodePart, joined_code
 from tilewright.simulator.lowering.pipelines.joined_colors import JoinedColors, joined_colors
 from tilewright.simulator.lowering.plan import Plan, plan_of, program_of
-from tilewright.simulator.lowering.sum_roles import Numbers, Role
+from tilewright.simulator.lowering.sums.sum_roles import Numbers, Role
 from tilewright.simulator.program.program import ElementCode, Program
 
 

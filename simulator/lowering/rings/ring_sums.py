@@ -20,8 +20,8 @@ from tilewright.simulator.build.program_builder import ProgramBuilder
 from tilewright.simulator.build.task_builder import TaskBuilder
 from tilewright.simulator.isa.dsd import Ref
 from tilewright.simulator.lowering.number_operations import move_of
-from tilewright.simulator.lowering.sum_roles import Role
 from tilewright.simulator.lowering.sums.sum_operations import append_sum
+from tilewright.simulator.lowering.sums.sum_roles import Role
 from tilewright.simulator.program.routes import Area, CounterFilter, Position, Switch
 
 RECEIVE, SEND, TAKE, GIVE = 3, 3, 4, 0

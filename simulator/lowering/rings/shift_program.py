@@ -15,7 +15,7 @@ from tilewright.simulator.build.task_builder import TaskBuilder
 from tilewright.simulator.isa.dsd import Ref
 from tilewright.simulator.isa.index_expression import Index, variable
 from tilewright.simulator.lowering.number_operations import move_of, simd_of
-from tilewright.simulator.lowering.sum_roles import Role
+from tilewright.simulator.lowering.sums.sum_roles import Role
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ import numpy as np
 from tilewright.mapper.grid.rings.ring_links import RingLink, ring_links
 from tilewright.mapper.grid.space_time import HeldTensor, SpaceTime
 from tilewright.simulator.build.program_builder import ProgramBuilder
-from tilewright.simulator.lowering.sum_roles import Numbers, Role, ShiftColors
+from tilewright.simulator.lowering.sums.sum_roles import Numbers, Role, ShiftColors
 from tilewright.simulator.program.areas import areas_along
 
 

@@ -15,7 +15,7 @@ from tilewright.simulator.build.task_builder import TaskBuilder
 from tilewright.simulator.check.limits import MAX_FABRIC_EXTENT
 from tilewright.simulator.isa.dsd import Ref
 from tilewright.simulator.lowering.number_operations import conversion_of, move_of, operation_on
-from tilewright.simulator.lowering.sum_roles import SHARE, Role
+from tilewright.simulator.lowering.sums.sum_roles import SHARE, Role
 from tilewright.simulator.profiles.profile import Profile
 
 PASSED_LAST: Final = "_last"

@@ -11,7 +11,7 @@ from tilewright.simulator.lowering.passes.plan_passes import plan_lines
 from tilewright.simulator.lowering.plan import plan_of
 from tilewright.simulator.lowering.rings.shift_program import free_queues
 from tilewright.simulator.lowering.rings.shift_roles import with_shifts
-from tilewright.simulator.lowering.sum_roles import Role
+from tilewright.simulator.lowering.sums.sum_roles import Role
 
 
 def vector_on_a_ring(columns: int) -> SpaceTime:

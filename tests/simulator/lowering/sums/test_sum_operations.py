@@ -14,7 +14,6 @@ from tilewright.simulator.build.task_builder import TaskBuilder
 from tilewright.simulator.execution.mapped_workload import grid_path
 from tilewright.simulator.instructions.element_map import Map
 from tilewright.simulator.isa.dsd import Ref
-from tilewright.simulator.lowering.sum_roles import Role
 from tilewright.simulator.lowering.sums.sum_operations import (
     SumOperation,
     append_sum,
@@ -23,6 +22,7 @@ from tilewright.simulator.lowering.sums.sum_operations import (
     sends_beside_work,
     sum_operations,
 )
+from tilewright.simulator.lowering.sums.sum_roles import Role
 from tilewright.simulator.profiles.profile import load_profile
 from tilewright.simulator.program.instruction import DsdOperation
 

@@ -7,7 +7,7 @@ from grid_mappings import END, HOST, WHOLE, WORK, read
 
 from tilewright.mapper.grid.partial_sums import PartialSums, partial_sums
 from tilewright.mapper.mapping.mapping import Spatial, Storage
-from tilewright.simulator.lowering.sum_roles import OUT, Role, exit_color, link_color, roles
+from tilewright.simulator.lowering.sums.sum_roles import OUT, Role, exit_color, link_color, roles
 
 Grid = list[list[Role]]
 ROW, COLUMN = Spatial("k", 3, "X", "Grid"), Spatial("n", 3, "Y", "Grid")
