@@ -28,6 +28,7 @@ from tilewright.arch.spec.load import load_arch  # noqa: E402
 from tilewright.mapper.grid.exchanges.flow_phases import flow_phases  # noqa: E402
 from tilewright.mapper.grid.grid import grid_of  # noqa: E402
 from tilewright.mapper.grid.grid_mapspace import GridMapspace  # noqa: E402
+from tilewright.mapper.grid.host_streams import host_streams  # noqa: E402
 from tilewright.mapper.grid.partial_sums import partial_sums  # noqa: E402
 from tilewright.mapper.grid.reading.mapping_reading import space_time  # noqa: E402
 from tilewright.mapper.grid.space_time import SpaceTime  # noqa: E402
@@ -36,6 +37,8 @@ from tilewright.mapper.workload.workload_loading import load_workload  # noqa: E
 from tilewright.simulator.build.program_builder import ProgramBuilder  # noqa: E402
 from tilewright.simulator.exchanges.reshard_program import limits_of  # noqa: E402
 from tilewright.simulator.execution.mapped_workload import grid_path  # noqa: E402
+from tilewright.simulator.isa.machine_errors import ProgramError  # noqa: E402
+from tilewright.simulator.lowering.passes.shared_colors import shared_colors  # noqa: E402
 from tilewright.simulator.lowering.rings.shift_roles import route_shifts  # noqa: E402
 from tilewright.simulator.lowering.routes import route_streams, route_sums  # noqa: E402
 from tilewright.simulator.profiles.profile import load_profile  # noqa: E402
@@ -46,15 +49,20 @@ GRIDS = ((1, 1), (4, 1), (1, 3), (2, 2), (3, 4), (4, 2))
 LARGE = ("matrix times vector", "matrix product", "sum of all", "three matrices", "linear layer")
 SIDES = ((16, 16), (32, 32), (64, 16))
 MOST_FAMILIES = 30
+FEW = (4, 5, 6, 7, 8, 10, 12)
 RESHARDS = 500
 MACHINE = load_profile("wse2-sdk-sim")
 
 
 class Colors(NamedTuple):
-    """The colors of a program: `all` of them, and the most `at_router` of one element."""
+    """The colors of a program: `all` of them, and the most `at_router` of one element.
+
+    `least`: the fewest that a machine must have, on which streams share them.
+    """
 
     all: int
     at_router: int
+    least: int
 
 
 def colors_of(program: Program) -> Colors:
@@ -66,13 +74,25 @@ def colors_of(program: Program) -> Colors:
             if route.color == color.name:
                 used[route.area.places] = True
         at += used
-    return Colors(len(program.colors), int(at.max()))
+    most = int(at.max())
+    return Colors(len(program.colors), most, least_colors(program, most))
+
+
+def least_colors(program: Program, from_number: int) -> int:
+    """Return the fewest colors that the streams of a program can share, from a number on."""
+    for number in range(max(1, from_number), len(program.colors)):
+        try:
+            shared_colors(program, MACHINE.with_values({"colors": number}))
+        except ProgramError:
+            continue
+        return number
+    return len(program.colors)
 
 
 def colors_of_mapping(read: SpaceTime) -> Colors:
     """Return the colors of a mapping's program, of which only the routes are written."""
     builder = ProgramBuilder(read.einsum.name, read.rows, read.columns)
-    route_streams(builder, read)
+    route_streams(builder, read, host_streams(read))
     route_sums(builder, read, partial_sums(read))
     route_shifts(builder, read)
     builder.written_code(ElementCode("element"))
@@ -101,30 +121,39 @@ def colors_of_form(form: str, columns: int, rows: int) -> Iterator[Colors]:
 
 def most(colors: list[Colors]) -> Colors:
     """Return the most colors of any program, and the most at any router."""
-    return Colors(max(c.all for c in colors), max(c.at_router for c in colors))
+    return Colors(*(max(each) for each in zip(*colors, strict=True)))
 
 
-def forms_table(total: Counter[str]) -> Iterator[str]:
+def few_table(found: list[Colors]) -> Iterator[str]:
+    yield "| colors of the machine | mappings with more streams | that share colors | refused |"
+    yield "|---:|---:|---:|---:|"
+    for number in FEW:
+        more = [colors for colors in found if colors.all > number]
+        shared = sum(colors.least <= number for colors in more)
+        yield f"| {number} | {len(more):,} | {shared:,} | {len(more) - shared:,} |"
+
+
+def forms_table(total: list[Colors]) -> Iterator[str]:
     yield "| form | " + " | ".join(f"{columns} × {rows}" for columns, rows in GRIDS) + " |"
     yield "|---|" + "---:|" * len(GRIDS)
     for form in FORMS:
         cells = []
         for columns, rows in GRIDS:
             found = list(colors_of_form(form, columns, rows))
-            total["mappings"] += len(found)
-            total["most"] = max(total["most"], most(found).all)
+            total += found
             cells.append(f"{most(found).all} ({most(found).at_router})")
         yield f"| {form} | {' | '.join(cells)} |"
 
 
-def large_table() -> Iterator[str]:
+def large_table(total: list[Colors]) -> Iterator[str]:
     yield "| form | " + " | ".join(f"{columns} × {rows}" for columns, rows in SIDES) + " |"
     yield "|---|" + "---:|" * len(SIDES)
     for form in LARGE:
         cells = []
         for columns, rows in SIDES:
-            found = most(list(colors_of_large(form, columns, rows)))
-            cells.append(f"{found.all} ({found.at_router})")
+            found = list(colors_of_large(form, columns, rows))
+            total += found
+            cells.append(f"{most(found).all} ({most(found).at_router})")
         yield f"| {form} | {' | '.join(cells)} |"
 
 
@@ -180,15 +209,16 @@ def reshards_line() -> str:
 
 
 def page() -> str:
-    total = Counter[str]()
-    forms = "\n".join(forms_table(total))
-    large = "\n".join(large_table())
+    small: list[Colors] = []
+    large: list[Colors] = []
+    forms, sides = ("\n".join(table) for table in (forms_table(small), large_table(large)))
     return TEXT.format(
         forms=forms,
-        large=large,
+        large=sides,
+        few="\n".join(few_table(small + large)),
         families=MOST_FAMILIES,
-        mappings=total["mappings"],
-        most=total["most"],
+        mappings=len(small),
+        most=most(small).all,
         pipelines=pipelines_line(),
         reshards=reshards_line(),
     )
@@ -205,8 +235,10 @@ colors; the other {same} need as many, for queues and registers."""
 TEXT = """\
 # Colors that programs take
 
-Written by `python benchmarks/colors_used.py`; do not edit. A machine has 24 colors. A color costs
-no time and no energy: fewer of them are of use only where 24 are not enough.
+Written by `python benchmarks/colors_used.py`; do not edit. A machine has 24 colors, or what its
+profile says. A color costs no time and no energy, so each stream has its own where there are
+enough; where there are not, streams that have no router in common share one
+([grid.md](../theory/grid.md) §4).
 
 ## Einsums on grids
 
@@ -234,6 +266,15 @@ so queues end it before colors do. An all-reduce by a ring takes six. Where tile
 axis, sums run along the other one alone: at most 12 colors for rings and inputs, 8 for sums, 2 for
 results.
 
+## Fewer colors
+
+Of all mappings above: those with more streams than a machine has colors run where the streams can
+share them, and are refused where they cannot, mostly since too many meet at a router.
+
+{few}
+
+`tests/agreement/test_few_colors.py` runs such mappings with 3 to 10 colors.
+
 ## Pipelines
 
 {pipelines}
@@ -247,8 +288,8 @@ results.
 Filters and switch positions save colors where one stream serves many elements: the tiles of a line
 come on one color, and a counter filter lets each element have its own; in a ring's second half the
 chunks of all elements take one color in each direction, and a switch lets each element's own chunk
-pass first. Otherwise colors of one program are one each: no mapping of the search takes too many,
-and a switch would cost a control wavelet for each stream and turn.
+pass first. Otherwise streams of one program have a color each on the machines that ship: no mapping
+of the search takes too many, and a switch would cost a control wavelet for each stream and turn.
 """
 
 if __name__ == "__main__":

@@ -18,8 +18,10 @@ from tilewright.simulator.exchanges.halo_program import halo_program
 from tilewright.simulator.exchanges.reshard_program import ReshardPhase, limits_of, reshard_phases
 from tilewright.simulator.execution.action_counts import action_energies, leak_energies, total_hops
 from tilewright.simulator.execution.drawn_operands import AnyArray, WrongResult
+from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.lowering.addresses import Taken, free_word
+from tilewright.simulator.lowering.passes.shared_colors import shared_colors
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.run.machine import Machine
 
@@ -180,7 +182,10 @@ def _programs(
     if isinstance(exchange, Reshard):
         return reshard_phases(exchange, dtype, addresses, limits_of(profile))
     program = halo_program(exchange, dtype, addresses)
-    return None if program is None else (ReshardPhase(program, ()),)
+    try:
+        return None if program is None else (ReshardPhase(shared_colors(program, profile), ()),)
+    except ProgramError:  # too few colors: flows of a reshard take turns
+        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,7 +123,7 @@ class EinsumExecution(CheckedRun):
 
     def program(self) -> Program:
         """Return the program that ran."""
-        return program_of(self.plan)
+        return program_of(self.plan, self.profile)
 
     @cached_property
     def lower_bound_cycles(self) -> int:
@@ -182,7 +182,8 @@ def execute_plan(
     profile cannot run the program, RunStoppedError.
     """
     read = plan.read
-    request = RunRequest(plan, program_of(plan), profile, data.operands, held or {})
+    program = program_of(plan, profile)
+    request = RunRequest(plan, program, profile, data.operands, held or {})
     run = _run(request, options)
     output = output_of(plan, run.memory, run.edges)
     error_share = data.compare(output, plan.additions)

@@ -59,7 +59,7 @@ class PipelineExecution(CheckedRun):
 
     def program(self) -> Program:
         """Return the program that ran."""
-        return self.plan.program()
+        return self.plan.program(self.profile)
 
     @cached_property
     def lower_bound_cycles(self) -> int:
@@ -144,7 +144,7 @@ def _run(
     options: RunOptions,
 ) -> RunResult:
     """Run the program by the reference engine, or on a large grid by the fast one."""
-    program = plan.program()
+    program = plan.program(profile)
     if program.placement.size >= LARGE_GRID:
         return run_fast(program, profile, memory, edges, options.timeline).result
     machine = Machine(program, profile)

@@ -31,10 +31,12 @@ from tilewright.simulator.lowering.border_channels import (
 )
 from tilewright.simulator.lowering.element_program import write_element
 from tilewright.simulator.lowering.kernel import ElementKernel, kernel_of
+from tilewright.simulator.lowering.passes.shared_colors import shared_colors
 from tilewright.simulator.lowering.rings.shift_roles import route_shifts, with_shifts
 from tilewright.simulator.lowering.routes import route_streams, route_sums
 from tilewright.simulator.lowering.sums.sum_roles import Numbers, Role, roles
 from tilewright.simulator.lowering.tile_layout import TileLayout
+from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.program import ElementCode, Program
 
 
@@ -147,11 +149,12 @@ def _added_up(read: SpaceTime) -> tuple[PartialSums, tuple[Role, ...], Numbers]:
     return sums, *with_shifts(read, *roles(read.columns, read.rows, sums))
 
 
-def program_of(plan: Plan) -> Program:
+def program_of(plan: Plan, profile: Profile | None = None) -> Program:
     """Write the program of a plan: codes, placement, routes and ports, without values of tensors.
 
+    `profile`: the machine, of which streams share colors if it has too few; None for a color each.
     Raises InfeasibleMapping for a formula without instructions; ProgramError if the program breaks
-    a rule of all machines.
+    a rule of all machines, or its streams need more colors than the machine has.
     """
     read = plan.read
     builder = ProgramBuilder(read.einsum.name, read.rows, read.columns)
@@ -162,4 +165,5 @@ def program_of(plan: Plan) -> Program:
         plan.codes[role] = canonical_code(plan.code(role))
         builder.written_code(plan.codes[role])
     builder.placement(plan.placement)
-    return builder.build()
+    program = builder.build()
+    return program if profile is None else shared_colors(program, profile)

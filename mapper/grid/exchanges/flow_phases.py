@@ -13,6 +13,7 @@ from typing import Final
 
 from tilewright.arch.memo import IdentityCache
 from tilewright.mapper.grid.exchanges.box_loops import BoxLoops, box_loops
+from tilewright.mapper.grid.exchanges.color_use import ColorUse
 from tilewright.mapper.grid.exchanges.flow_ways import Turns, flow_routers, flow_turns
 from tilewright.mapper.grid.exchanges.reshard import Flow, Piece, Place, Position, Reshard
 
@@ -130,13 +131,13 @@ class _Registers:
 class _FlowPhase:
     """The flows of one phase, and what of the routers and elements they use.
 
-    `taken[color]`: routers that the color uses, router (row, column) being bit row · columns +
+    `colors`: the routers that use each color, router (row, column) being bit row · columns +
     column. `sent`, `received`: number of flows that an element sends and receives. `registers`: how
     many an element needs to receive its flows.
     """
 
     flows: list[RoutedFlow] = field(default_factory=list)
-    taken: list[int] = field(default_factory=list)
+    colors: ColorUse = field(default_factory=ColorUse)
     sent: dict[Place, int] = field(default_factory=dict)
     received: dict[Place, int] = field(default_factory=dict)
     registers: dict[Place, _Registers] = field(default_factory=dict)
@@ -162,18 +163,15 @@ class _FlowPhase:
                 return None
             if need is not _NO_REGISTERS and not self._needed(target, need).fits(free):
                 return None
-        for color, taken in enumerate(self.taken):
-            if not taken & routers:
-                return color
-        return len(self.taken) if len(self.taken) < limits.colors else None
+        used = len(self.colors.taken)
+        new = used if used < limits.colors else None
+        return next(self.colors.free_for(routers), new)
 
     def add(self, routed: RoutedFlow, routers: int, needs: list[_Registers]) -> None:
         """Add a flow, with the routers on its way (a bit each) and the registers at each target."""
         flow = routed.flow
         self.flows.append(routed)
-        if routed.color == len(self.taken):
-            self.taken.append(0)
-        self.taken[routed.color] |= routers
+        self.colors.add(routed.color, routers)
         self.sent[flow.source] = self.sent.get(flow.source, 0) + 1
         for target, need in zip(flow.targets, needs, strict=True):
             self.received[target] = self.received.get(target, 0) + 1

@@ -61,7 +61,7 @@ def plan_passes(plan: Plan, profile: Profile) -> tuple[PlanPass, ...]:
 
     Raises PassError for a check that fails, which is a fault of Tilewright.
     """
-    read, program = plan.read, program_of(plan)
+    read, program = plan.read, program_of(plan, profile)
     bound, text = lower_bound(plan, profile), print_program(program)
     steps: list[tuple[str, Iterator[str], Callable[[], str]]] = [
         ("derive", _loops(read), partial(check_coverage, read)),

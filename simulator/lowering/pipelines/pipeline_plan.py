@@ -24,10 +24,12 @@ from tilewright.simulator.compile.families.code_families import canonical_code
 from tilewright.simulator.lowering.addresses import LeftTensors, Taken, words_of
 from tilewright.simulator.lowering.border_channels import UNLIMITED, exit_places, paced_streams
 from tilewright.simulator.lowering.element_program import write_turn
+from tilewright.simulator.lowering.passes.shared_colors import shared_colors
 from tilewright.simulator.lowering.pipelines.joined_code import CodePart, joined_code
 from tilewright.simulator.lowering.pipelines.joined_colors import JoinedColors, joined_colors
 from tilewright.simulator.lowering.plan import Plan, plan_of, program_of
 from tilewright.simulator.lowering.sums.sum_roles import Numbers, Role
+from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.program import ElementCode, Program
 
 
@@ -116,11 +118,12 @@ class PipelinePlan:
         """The number of each element's code: (rows, columns)."""
         return self._classes[1]
 
-    def program(self) -> Program:
+    def program(self, profile: Profile | None = None) -> Program:
         """Return the one program of all Einsums.
 
-        Raises InfeasibleMapping for a formula without instructions; ProgramError if the program
-        breaks a rule of all machines.
+        `profile`: the machine, of which streams share colors if it has too few; None for a color
+        for each way. Raises InfeasibleMapping for a formula without instructions; ProgramError if
+        the program breaks a rule of all machines, or needs more colors than the machine has.
         """
         colors = self.colors
         program = Program(
@@ -133,7 +136,7 @@ class PipelinePlan:
             colors.edge_outputs,
         )
         check_program(program)
-        return program
+        return program if profile is None else shared_colors(program, profile)
 
 
 def pipeline_plan(

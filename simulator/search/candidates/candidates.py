@@ -369,7 +369,8 @@ class Candidates:
         return self.known_cycles[choice]
 
     def _simulated_cycles(self, choice: GridChoice, stop: Stop | None) -> int:
-        program, least = program_of(self.plan(choice)), self.least_cycles(choice)
+        program = program_of(self.plan(choice), self.quick.profile)
+        least = self.least_cycles(choice)
         return self._found.cycles(program, least, stop)
 
     def timed_value(self, choice: GridChoice, is_over: IsOver = never) -> float | None:
@@ -390,7 +391,8 @@ class Candidates:
         if choice in self.known_cycles:
             return self.known_cycles[choice]
         cycles = self.known.timed(
-            choice, lambda: pattern_cycles(program_of(self.plan(choice)), profile, is_over).cycles
+            choice,
+            lambda: pattern_cycles(program_of(self.plan(choice), profile), profile, is_over).cycles,
         )
         if cycles is not None:
             self._keep(self.known_cycles, choice, cycles)
