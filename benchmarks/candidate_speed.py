@@ -18,7 +18,7 @@ from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.simulator.compile.fabric.topology import forget_networks
 from tilewright.simulator.fast.fast_entries import OF_TIMES
 from tilewright.simulator.isa.machine_errors import ProgramError
-from tilewright.simulator.lowering.plan import plan_of, program_of
+from tilewright.simulator.lowering.plan import program_of
 from tilewright.simulator.run.machine import Machine
 from tilewright.simulator.search.candidate_search import CandidateSearch
 from tilewright.simulator.search.candidates.candidates import Candidates
@@ -58,9 +58,8 @@ def _choices(search: CandidateSearch) -> Iterator[GridChoice]:
 
 def _is_built(search: CandidateSearch, choice: GridChoice) -> bool:
     candidates = search.candidates
-    profile = candidates.quick.profile
     try:
-        Machine(program_of(plan_of(candidates.read(choice), profile.sram_reserved_bytes)), profile)
+        Machine(program_of(candidates.plan(choice)), candidates.quick.profile)
     except ProgramError:
         return False
     return True

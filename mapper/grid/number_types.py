@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Final
 
+from tilewright.arch.memo import IdentityCache
 from tilewright.mapper.grid.grid import Grid
 from tilewright.mapper.workload.einsum import Einsum, TensorAccess
 from tilewright.mapper.workload.errors import InfeasibleMapping
@@ -50,12 +52,20 @@ class NumberTypes:
         return self.output in ("i32", "i16")
 
 
+_TYPES: Final = IdentityCache(64)
+
+
 def number_types(einsum: Einsum) -> NumberTypes:
-    """Return the number types of an Einsum.
+    """Return the number types of an Einsum; those of the last ones are kept.
 
     Raises InfeasibleMapping for other types than these: integers, but for maxima of i32 in i16, or
     floats, but for sums of f32 in f16.
     """
+    types: NumberTypes = _TYPES.of(einsum, "types", lambda: _number_types(einsum))
+    return types
+
+
+def _number_types(einsum: Einsum) -> NumberTypes:
     inputs = {access.tensor: dtype_of(access, einsum) for access in einsum.inputs}
     numbers = NumberTypes(inputs, dtype_of(einsum.outputs[0], einsum))
     if numbers.is_uniform:

@@ -103,3 +103,29 @@ def test_nested_loops_leave_out_most_cycles() -> None:
     of = Machine(stream(), load_profile("wse3-sdk-sim"))
     run = ComparedRun(of)
     assert run.left_out > 0.8 * of.cycles()
+
+
+@pytest.mark.parametrize("part", [0, *at_night(*range(1, 12))])
+def test_mappings_with_few_channels_take_as_many_cycles_as_with_numbers(part: int) -> None:
+    jumps = 0
+    for seed in range(100 + 60 * part, 160 + 60 * part):
+        profile = load_profile(("wse2-sdk-sim", "wse3-sdk-sim")[seed % 2])
+        try:
+            read = random_space_time(seed)[1]
+            plan = plan_of(read, profile.sram_reserved_bytes, channels=1 + seed % 3)
+        except TilewrightError:
+            continue
+        of = Machine(program_of(plan), profile)
+        if may_repeat(of.compiled):
+            jumps += ComparedRun(of).jumps
+            assert of.cycles() == of.run(edges=zeros(of.program)).cycles, seed
+    assert jumps > 3
+
+
+@pytest.mark.parametrize("interval", [2, 7, 23, 24, 60])
+def test_slow_streams_leave_out_most_cycles(interval: int) -> None:
+    text = STREAM.replace("count 8000\nedge_out", f"count 8000 interval {interval}\nedge_out")
+    of = Machine(parse_program(text, "stream.txt"), load_profile("wse3-sdk-sim"))
+    run = ComparedRun(of)
+    assert run.jumps
+    assert run.left_out > 0.5 * of.cycles()

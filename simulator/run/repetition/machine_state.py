@@ -116,6 +116,7 @@ class MachineState:
         """Of each thread: address of the counts of its element's operations."""
         steered = fifo[store[fifo + at.F_WAY] >= 0]
         router_of = store[store[steered + at.F_WAY] + at.W_STATE] - parts.state.start
+        self._filters_words = (store[router + at.X_FILTER] == at.RANGE).any()
         self._steered, self._router_of = steered, router_of // at.X_WIDTH
         banks = tuple(bank_places(compiled))
         self._operations = np.concatenate([of_code.operations for of_code in banks])
@@ -161,7 +162,7 @@ class MachineState:
         digest = blake2b(digest_size=16)
         _, word_cycles, words = self.words(store)
         digest.update(store[self.same].tobytes())
-        digest.update(words.tobytes())
+        digest.update(self._deciding(words).tobytes())
         for cycles in (store[self.times], word_cycles):
             digest.update(np.maximum(cycles - cycle, -1).tobytes())
         digest.update((places % at.BANKS * self._decide_banks(store)).tobytes())
@@ -181,6 +182,13 @@ class MachineState:
             popped=store[self.shared + at.F_POPPED],
             end=int(store[at.S_END]),
         )
+
+    def _deciding(self, words: Ids) -> Ids:
+        """Return what words in queues decide: controls, and indices where a filter reads them.
+
+        The values of others decide nothing, and are those of the data where scalars send them.
+        """
+        return words if self._filters_words else np.where(words & at.IS_CONTROL, words, 0)
 
     def _decide_banks(self, store: at.Table) -> Flags:
         """Return for each of `places` whether what the machine does next may depend on its bank."""

@@ -25,10 +25,9 @@ def may_repeat(compiled: CompiledProgram) -> bool:
 
     That is not so if words choose its tasks, if it has FIFOs in memory or binds queues again, if
     values of data come into counters that decide what is done, or if a border stream has control
-    wavelets or less than a word per cycle.
+    wavelets.
     """
-    ports = compiled.program.edge_inputs
-    if any(port.interval > 1 or port.control for port in ports):
+    if any(port.control for port in compiled.program.edge_inputs):
         return False
     blocks = compiled.tables.blocks
     return all(_REPEATS.of(block, "repeats", partial(_repeats, block)) for block in blocks)
@@ -49,6 +48,8 @@ def _repeats(block: CodeBlock) -> bool:
 
 def _data_decide(tables: CodeTables) -> bool:
     """Return whether a code has a counter that holds a value of data and decides what is done."""
+    if not tables.scalar.size and not (tables.instruction[:, 0] == at.I_MAP_START).any():
+        return False  # nothing computes a counter
     counters = np.concatenate([_counted(tables), _placing(tables)])
     return bool(np.isin(computed_counters(tables), counters).any())
 

@@ -146,20 +146,34 @@ def _of_streams(state: MachineState, store: at.Table, states: States) -> int:
     """Return how often as many words can enter and leave at the border, the last one left out."""
     now, change, entering = states.now, states.change("stocks"), state.sources.size
     taken, given = -change[:entering], change[entering:]
-    if (taken < 0).any() or (given < 0).any() or not _is_ready(state, store, states):
+    if (taken < 0).any() or (given < 0).any():
         return 0
     left = now.stocks[:entering] - 1
     space = store[state.sinks + at.F_CAP] - 1 - now.stocks[entering:]
     most = [left[taken > 0] // taken[taken > 0], space[given > 0] // given[given > 0]]
-    return int(np.concatenate(most).min(initial=NEVER))
+    ready = _of_readiness(state, store, states, taken)
+    return int(np.concatenate([*most, ready]).min(initial=NEVER))
 
 
-def _is_ready(state: MachineState, store: at.Table, states: States) -> bool:
-    """Return whether every border stream had a word ready at all times since the first state.
+def _of_readiness(state: MachineState, store: at.Table, states: States, taken: Ids) -> Ids:
+    """Return how often words of border streams will be as ready as they were: (streams,).
 
-    A word becomes ready each cycle and at most one enters, so it then stays ready.
+    taken: words of each that enter in a period. They are if as many become ready in a period, or if
+    those of a period are ready at its beginning. Of a stream of a word a cycle one is enough: at
+    most one enters in a cycle, so the next one stays ready.
     """
-    first, entering = states.first, state.sources.size
-    entered = store[state.sources + at.F_CAP] - first.stocks[:entering]
-    ready = state.starts + state.intervals * entered
-    return bool((ready <= first.cycle)[states.now.stocks[:entering] > 0].all())
+    sources, first, now = state.sources, states.first, states.now
+    period, each = now.cycle - states.before.cycle, state.intervals * taken
+
+    def early(then: Snapshot) -> Ids:
+        """Return by how many cycles the words of the period behind a state are ready early."""
+        entered = store[sources + at.F_CAP] - then.stocks[: sources.size]
+        ahead = np.where(state.intervals == 1, 0, each)
+        return np.asarray(then.cycle - state.starts - state.intervals * entered - ahead)
+
+    lost = each - period  # cycles by which they are less early after a period
+    in_step = (lost == 0) & (taken > 0)
+    were_ready = np.minimum(early(first), early(now)) >= 0
+    left = np.where(lost > 0, early(now) // np.maximum(lost, 1) + 1, NEVER)
+    has_none = now.stocks[: sources.size] == 0
+    return np.where(in_step | has_none, NEVER, np.where(were_ready, left, 0))
