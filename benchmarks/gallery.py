@@ -41,6 +41,7 @@ STAGES = {  # files with a variable STAGE: its values, as in the tables of the p
 PROJECTIONS = (  # for studies
     "attention_head",
     "gpt3_6_7b_projections",
+    "llama_feed_forward",
     "llama_projections",
     "seven_point_stencil",
 )

@@ -29,7 +29,11 @@ from tilewright.dse.command.shipped import studies_folder
             "space:\n  workload.variables.TOKENS: {values: [1]}",
             "instead: workload.TOKENS",
         ),
-        ("{file: llama_projections}", "{file: llama_projections, variables: {SCAL: 1}}", "SCALE?"),
+        (
+            "{file: llama_feed_forward}",
+            "{file: llama_feed_forward, variables: {SCAL: 1}}",
+            "SCALE?",
+        ),
     ],
 )
 def test_a_study_is_checked_before_its_first_trial(tmp_path, monkeypatch, old, new, words):
