@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from tilewright.arch.compiled import Kernel
     from tilewright.arch.spec.architecture import Arch
     from tilewright.mapper.workload.workload import Workload
-    from tilewright.simulator.execution.execution import Execution
     from tilewright.simulator.search.grid_mapping import GridMapping, GridRequest
 
 EXECUTIONS = 4
@@ -76,7 +75,7 @@ class SimulatedEvaluator:
         execution = question.find()
         if DETAILED in point and execution is not None and execution.infeasible is None:
             return _outcome(
-                execution, _sections(question.execute(execution), execution.certificate)
+                execution, execution_sections(question.execute(execution), execution.certificate)
             )
         EXECUTED.asked += 1
         EXECUTED.shared += execution is not None
@@ -89,7 +88,7 @@ class SimulatedEvaluator:
         except TilewrightError as error:
             question.keep_error(error)
             raise
-        sections = _sections(mapped.execution, str(mapped.certificate))
+        sections = execution_sections(mapped.execution, str(mapped.certificate))
         execution = known_execution(mapped, [section["time_by"] for section in sections])
         question.keep(execution)
         return _outcome(execution, sections)
@@ -212,12 +211,6 @@ def _metrics(execution: KnownExecution) -> dict[str, float]:
         "utilization": sum(run.utilization * run.cycles for run in runs) / cycles,
         "elements": float(execution.elements),
     }
-
-
-def _sections(execution: Execution, certificate: str) -> list[dict[str, Any]]:
-    """Return the report's sections on an execution; certificate: of its search, in words."""
-    names = [run.name for run in execution.einsums]
-    return execution_sections(execution, dict.fromkeys(names, certificate))
 
 
 def _outcome(execution: KnownExecution, sections: list[dict[str, Any]] | None = None) -> Outcome:

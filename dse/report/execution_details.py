@@ -21,19 +21,15 @@ if TYPE_CHECKING:
 _DIRECTIONS = ("north", "east", "south", "west")  # the order of Trace.link_words
 
 
-def execution_sections(
-    execution: Execution, certificates: Mapping[str, str]
-) -> list[dict[str, Any]]:
+def execution_sections(execution: Execution, certificate: str = "") -> list[dict[str, Any]]:
     """Return the report's sections on an execution, one for each Einsum, as plain JSON values.
 
     They have the loop nest, energy (J) by component, mean cycles per element by state, heat maps of
-    elements and links, and the timeline. `certificates`: by Einsum, what a search has shown.
+    elements and links, and the timeline. `certificate`: what a search has shown.
     """
     return [
         _einsum_section(
-            run,
-            [done for done in execution.exchanges if done.einsum == run.name],
-            certificates.get(run.name, ""),
+            run, [done for done in execution.exchanges if done.einsum == run.name], certificate
         )
         for run in execution.einsums
     ] + [_pipeline_section(run) for run in execution.pipelines]

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tilewright.simulator.execution.einsum_execution import EinsumExecution
     from tilewright.simulator.execution.execution import Execution
     from tilewright.simulator.execution.pipeline_execution import PipelineExecution
+    from tilewright.simulator.execution.values.einsum_data import Comparison
 
 
 def execution_document(run: EinsumExecution) -> dict[str, Any]:
@@ -89,6 +90,15 @@ def whole_document(execution: Execution) -> dict[str, Any]:
         "energy_by": execution.energy_by,
         "counts_equal": all(document["counts_equal"] for document in checked),
         "equal_to_reference": all(document["equal_to_reference"] for document in checked),
+        "whole_result": {
+            tensor: {
+                "difference": whole.difference,
+                "bound": whole.bound if math.isfinite(whole.bound) else None,
+                "largest_value": whole.largest,
+                "error_share": whole.share,
+            }
+            for tensor, whole in execution.whole_result.items()
+        },
         "einsums": einsums,
         **({"pipelines": pipelines} if pipelines else {}),
         "exchanges": [exchange_document(done) for done in execution.exchanges],
@@ -138,7 +148,29 @@ def execution_lines(execution: Execution) -> list[str]:
             lines += _exchange_lines(done) if done.einsum in names else []
         lines += _pipeline_lines(pipeline)
     total = f"{execution.cycles:,} cycles, {quantity(execution.latency, 'latency')}, "
-    return [*lines, *program_lines(execution), "", total + quantity(execution.energy, "energy")]
+    lines += [*program_lines(execution), *([""] if execution.whole_result else [])]
+    lines += whole_result_lines(execution)
+    return [*lines, "", total + quantity(execution.energy, "energy")]
+
+
+def whole_result_lines(execution: Execution) -> list[str]:
+    """Return how far the last results are from numpy's of all Einsums in turn, a line for each.
+
+    None for one Einsum.
+    """
+    return [
+        f"{tensor} of all Einsums in turn: {whole.difference:.2g} from numpy's at most, whose "
+        f"largest value is {whole.largest:.2g}; {_allowed(whole)}"
+        for tensor, whole in execution.whole_result.items()
+    ]
+
+
+def _allowed(whole: Comparison) -> str:
+    if not math.isfinite(whole.bound):
+        return "a value has no bound: rounding may make a divisor 0"
+    if whole.bound > whole.largest:
+        return f"the bound of all roundings together, {whole.bound:.2g}, says nothing"
+    return f"rounding allows {whole.bound:.2g}" if whole.bound else "exact"
 
 
 def _instance_lines(run: EinsumExecution | PipelineExecution) -> list[str]:
@@ -256,9 +288,9 @@ def page_of(
             ("Energy", quantity(execution.energy, "energy")),
             ("Lower bound of the cycles", f"{bound:,}"),
         ),
-        notes=tuple(notes),
+        notes=(*whole_result_lines(execution), *notes),
         rows=tuple(program_rows(execution)),
-        sections=tuple(execution_sections(execution, {})),
+        sections=tuple(execution_sections(execution)),
         front=tuple(map(tuple, front)),
         assumed=execution.assumed,
     )

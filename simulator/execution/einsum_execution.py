@@ -186,7 +186,7 @@ def execute_plan(
     request = RunRequest(plan, program, profile, data.operands, held or {})
     run = _run(request, options)
     output = output_of(plan, run.memory, run.edges)
-    error_share = data.compare(output, plan.additions)
+    error_share = data.compare(output, plan.additions).share
     counts, predicted = count_actions(plan, run.counts), predict(read)
     check_counts(counts, predicted)
     cycles = run.cycles * read.einsum.n_instances

@@ -35,7 +35,10 @@ from tilewright.simulator.execution.einsum_execution import (
 from tilewright.simulator.execution.exchange import Exchange, ReadyMemories
 from tilewright.simulator.execution.mapped_workload import mapped_workload
 from tilewright.simulator.execution.pipeline_execution import PipelineExecution, execute_pipeline
+from tilewright.simulator.execution.values.compared_chain import compared_chain, in_turn, read_by
+from tilewright.simulator.execution.values.einsum_data import Comparison
 from tilewright.simulator.lowering.number_operations import NUMPY
+from tilewright.simulator.lowering.plan import Plan
 
 _Ready = ReadyMemories[ExchangeExecution]
 _HEAD = ("", "cycles", "at least", "latency", "energy")
@@ -53,7 +56,8 @@ class Execution:
     """The execution of a mapping of a whole workload, Einsum after Einsum.
 
     `einsums`: one execution each, in the order of the workload; the result of each was compared
-    with numpy, on the operands that it had. `exchanges`: of tensors that stay in the elements, each
+    with numpy, on the operands that it had; `whole_result` compares the last ones with numpy's from
+    the inputs alone. `exchanges`: of tensors that stay in the elements, each
     before the Einsum that needs it. `values`: all tensors, those that were given or
     drawn and those that the machine computed, but for those that a pipeline passed on.
     `pipelines`: of Einsums that ran as one program, which are not among `einsums`.
@@ -92,6 +96,22 @@ class Execution:
     def runs(self) -> tuple[EinsumExecution | PipelineExecution | ExchangeExecution, ...]:
         """All programs that ran: the Einsums', then the pipelines' and the exchanges'."""
         return (*self.computed, *self.exchanges)
+
+    @cached_property
+    def whole_result(self) -> dict[str, Comparison]:
+        """How far each tensor that no Einsum reads is from numpy's, from the inputs alone.
+
+        numpy computes all Einsums one after the other; the bound has what the rounding of each one
+        leads to in those behind it. Empty for one Einsum, whose result is the whole. At the first
+        use WrongResult is raised for a result beyond its bound.
+        """
+        plans = tuple(in_turn([plan for run in self.computed for plan in _plans(run)]))
+        if len(plans) == 1:
+            return {}
+        computed = {plan.read.output.name for plan in plans}
+        read = {name for plan in plans for name in read_by(plan)}
+        inputs = {name: self.values[name] for name in read - computed}
+        return compared_chain(plans, inputs, {n: self.values[n] for n in sorted(computed - read)})
 
     @property
     def cycles(self) -> int:
@@ -256,6 +276,10 @@ def _check_known(given: Dict[str, AnyArray], workload: Workload) -> None:
                 value=name,
                 instead="one of: " + ", ".join(sorted(tensors - computed)),
             )
+
+
+def _plans(run: EinsumExecution | PipelineExecution) -> tuple[Plan, ...]:
+    return run.plan.plans if isinstance(run, PipelineExecution) else (run.plan,)
 
 
 def _kept(run: EinsumExecution) -> AnyArray:

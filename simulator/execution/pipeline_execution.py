@@ -24,11 +24,10 @@ from tilewright.simulator.execution.einsum_execution import (
     checked_operand,
 )
 from tilewright.simulator.execution.exchange import ReadyMemories
-from tilewright.simulator.execution.values.einsum_data import EinsumData
+from tilewright.simulator.execution.values.compared_chain import compared_chain
 from tilewright.simulator.execution.values.exact_products import Floats
 from tilewright.simulator.fast.fast_machine import run_fast
 from tilewright.simulator.lowering.elementary import COMPUTE
-from tilewright.simulator.lowering.number_operations import NUMPY
 from tilewright.simulator.lowering.pipelines.joined_colors import port_name
 from tilewright.simulator.lowering.pipelines.pipeline_bound import pipeline_bound
 from tilewright.simulator.lowering.pipelines.pipeline_plan import PipelinePlan, pipeline_plan
@@ -205,24 +204,9 @@ def _compared(
     What passes on tile by tile is not seen; its rounding counts in the errors of what follows.
     Raises WrongResult for a result beyond its bound.
     """
-    values: dict[str, Any] = dict(given)
-    errors: dict[str, Floats] = {}
-    worst = 0.0
-    for part in plan.plans:
-        einsum, name = part.read.workload_einsum, part.read.output.name
-        names = {access.values_of for access in einsum.inputs}
-        data = EinsumData(
-            einsum,
-            {n: v for n, v in values.items() if n in names},
-            errors={n: e for n, e in errors.items() if n in names},
-            grid=part.read.grid,
-        )
-        if name in outputs:
-            worst = max(worst, data.compare(outputs[name], part.additions))
-        exact = part.read.numbers.is_integer
-        values[name] = data.value.astype(NUMPY[part.read.result_dtype]) if exact else data.value
-        errors[name] = data.error(part.additions)
-    return worst
+    return max(
+        (each.share for each in compared_chain(plan.plans, given, outputs).values()), default=0
+    )
 
 
 # -- counts --------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import expm1, inf, log1p
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -112,24 +112,30 @@ class EinsumData:
         """
         return self._result.error(additions)
 
-    def compare(self, output: Floats, additions: int | None = None) -> float:
-        """Return the greatest error of an output as a share (0 to 1) of what rounding allows.
+    def compare(self, output: Floats, additions: int | None = None) -> Comparison:
+        """Compare an output with the exact one, value by value.
 
         `output`: the whole tensor; it must be `nan` exactly where numpy's result is, and may be
-        infinite where numpy's, in float64, is beyond the number type. `additions`:
+        infinite where numpy's, in float64, is beyond the number type. Of operands with errors it
+        may be `nan`, or anything where there is no bound: a divisor may be 0 by its error.
+        `additions`:
         the most additions that one value went through in the run, None if not known; the bound then
         takes all of the sum. Raises WrongResult if an error is above its bound, TilewrightError
         where the formula has no value.
         """
         exact, allowed = self._result.value, self._result.error(additions)
         equal = (output == exact) | (np.isnan(output) & np.isnan(exact))
+        if self.errors:
+            equal |= ~np.isfinite(allowed) | np.isnan(output)
         with np.errstate(invalid="ignore", divide="ignore"):
             is_beyond = np.abs(exact) + allowed > LARGEST.get(self.dtype, inf)
             equal |= is_beyond & (output == np.copysign(np.inf, exact))
-            share = np.where(equal, 0.0, np.abs(output - exact) / allowed)
-        worst = float(np.max(share)) if share.size else 0.0
+            difference = np.where(equal, 0.0, np.abs(output - exact))
+            share = np.where(equal, 0.0, difference / allowed)
+        worst = _most(share)
         if worst <= 1:
-            return worst
+            allowed = np.where(np.isnan(allowed), np.inf, allowed)
+            return Comparison(_most(difference), _most(np.abs(exact)), _most(allowed), worst)
         place = np.unravel_index(int(np.argmax(np.nan_to_num(share, nan=np.inf))), share.shape)
         shown = tuple(map(int, place))
         raise self._fault(shown, output[shown], exact[shown], allowed[shown])
@@ -167,6 +173,23 @@ class EinsumData:
         return WrongResult(
             f"the run of {name} gives {given} at {place}, numpy gives {exact}: please report this"
         )
+
+
+class Comparison(NamedTuple):
+    """How far an output is from the exact one, where there is a bound.
+
+    `difference`: the largest; `largest`: magnitude of a value; `bound`: the largest difference that
+    rounding allows; `share`: the largest one of a difference in its own bound, 0 to 1.
+    """
+
+    difference: float
+    largest: float
+    bound: float
+    share: float
+
+
+def _most(values: Floats) -> float:
+    return float(np.max(values)) if values.size else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,9 +353,13 @@ def _function(name: str, inner: _Rounded, unit: float) -> _Rounded:
         return _Rounded(value, error + unit * (value + error))
     value = _VALUES[name](inner.value)
     if name == "exp":  # relative
-        return _Rounded(value, value * (np.expm1(inner.error) + ROUNDINGS * unit))
-    slope = 1 / np.abs(inner.value) if name == "log" else 1.0
-    return _Rounded(value, 2 * inner.error * slope + ROUNDINGS * unit * (1 + np.abs(value)))
+        grown = np.expm1(inner.error)
+        return _Rounded(value, value * (grown + (1 + grown) * ROUNDINGS * unit))
+    error = 2 * inner.error
+    if name == "log":  # of a number that may be smaller by its error
+        share = inner.error / np.abs(inner.value)
+        error = np.where(share < 1, -np.log1p(-share), np.inf)
+    return _Rounded(value, error + ROUNDINGS * unit * (1 + np.abs(value) + error))
 
 
 def _sigmoid(values: Floats) -> Floats:

@@ -53,14 +53,31 @@ def test_the_page_shows_their_cycles_with_the_einsum() -> None:
     assert page.rows[1].cells[1] == f"{halo.cycles:,}"
 
 
+def test_the_whole_result_is_said_in_lines_json_and_on_the_page() -> None:
+    whole = smoothed().whole_result["Z"]
+    (line,) = (each for each in execution_lines(smoothed()) if "of all Einsums in turn" in each)
+    assert line.startswith(f"Z of all Einsums in turn: {whole.difference:.2g} from numpy's at most")
+    assert line.endswith(f"rounding allows {whole.bound:.2g}")
+    assert whole_document(smoothed())["whole_result"] == {
+        "Z": {
+            "difference": whole.difference,
+            "bound": whole.bound,
+            "largest_value": whole.largest,
+            "error_share": whole.share,
+        }
+    }
+    assert line in page_of(smoothed(), "smoothing on a grid").notes
+
+
 def test_the_table_of_programs_adds_up_to_the_whole() -> None:
     rows = program_rows(smoothed())
     cycles = [int(row.cells[1].replace(",", "")) for row in rows]
     assert sum(cycles) == smoothed().cycles
     assert abs(sum(int(row.cells[2].split()[0]) for row in rows) - 100) <= len(rows)
     lines = execution_lines(smoothed())
-    assert lines[-6].split()[:3] == ["program", "cycles", "share"]
-    assert lines[-4].startswith("S, halos for Z")
+    head = next(n for n, line in enumerate(lines) if line.startswith("program"))
+    assert lines[head].split()[:3] == ["program", "cycles", "share"]
+    assert lines[head + 2].startswith("S, halos for Z")
     assert not program_rows(Execution(smoothed().einsums[:1], (), {}))
 
 
