@@ -110,6 +110,7 @@ PARTS: list[Part] = [
             "agreement/test_narrowed_sums.py",
             "agreement/test_nested_loops.py",
             "agreement/test_paired_values.py",
+            "agreement/test_upper_bounds.py",
             "agreement/test_pipelines.py",
             "agreement/test_predictions.py",
             "agreement/test_repeated_reads_on_grids.py",

@@ -297,21 +297,23 @@ def page_of(
 
 
 def page_of_mapping(
-    nest: Sequence[NestLine], subject: str, cards: tuple[tuple[str, str], ...], notes: Sequence[str]
+    nest: Sequence[NestLine],
+    subject: str,
+    known: tuple[str, tuple[tuple[str, str], ...]],
+    notes: Sequence[str],
 ) -> ExecutionPage:
-    """Return the page on a mapping that was not executed, for the budget was over.
+    """Return the page on a mapping that was not executed.
 
-    nest: its loops; subject: workload and architecture in words; cards: (name, value) of what is
-    known of it; notes: what the search has done.
+    nest: its loops; subject: workload and architecture in words; known: why it was not executed,
+    and (name, value) of what is known of it; notes: what the search has done.
     """
     from tilewright.mapper.mapping.nest_lines import nest_text
 
     return ExecutionPage(
         eyebrow=f"Mapping · {subject}",
         title="A mapping, not executed",
-        lead="The budget was over before it could run on numbers. Write a larger --budget, or "
-        "--save FILE, and give the file to tilewright execute --mapping FILE.",
-        cards=cards,
+        lead=known[0],
+        cards=known[1],
         notes=tuple(notes),
         nest=tuple(zip(nest_text(nest).splitlines(), (line.kind for line in nest), strict=True)),
     )

@@ -23,7 +23,7 @@ from tilewright.simulator.program.routes import (
     Switch,
 )
 
-MAX_STREAM: Final = 1 << 26
+MAX_STREAM: Final = 1 << 27
 """Wavelets of one edge port; the engine holds them all, 16 bytes each."""
 
 MAX_FILTER_COUNT: Final = 0xFFFF

@@ -1,4 +1,4 @@
-"""What a mapping of a workload costs on a grid at least, without a run: counts, energy, cycles."""
+"""What a mapping of a workload costs on a grid without a run: counts, energy, bounds of cycles."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from tilewright.simulator.lowering.cycle_bound import lower_bound
 from tilewright.simulator.lowering.pipelines.pipeline_bound import pipeline_bound
 from tilewright.simulator.lowering.pipelines.pipeline_plan import PipelinePlan, pipeline_plan
 from tilewright.simulator.lowering.plan import Plan, plan_of
+from tilewright.simulator.lowering.upper_bound.most_cycles import most_cycles
 from tilewright.simulator.profiles.profile import Profile
 
 
@@ -31,9 +32,10 @@ class ProgramPrediction:
     """What one program of a mapping costs: an Einsum, a pipeline of Einsums, or an exchange.
 
     `name`: of the Einsums, or the tensor and the Einsum that needs it. `lower_bound_cycles`: no run
-    goes below. `counts`: numbers of actions by `name/component/tensor/action`, exact. `energy_by`:
-    joules of the actions, exact, and of the leakage in these cycles. `sram_bits`: of the tiles in
-    an element, 0 for an exchange.
+    goes below; `cycles_at_most`: no run goes above, None where no such number is known
+    (theory/grid.md §12). `counts`: numbers of actions by `name/component/tensor/action`, exact.
+    `energy_by`: joules of the actions, exact, and of the leakage in the cycles of the lower bound.
+    `sram_bits`: of the tiles in an element, 0 for an exchange.
     """
 
     name: str
@@ -41,6 +43,7 @@ class ProgramPrediction:
     counts: Dict[str, int]
     energy_by: Dict[str, float]
     sram_bits: int = 0
+    cycles_at_most: int | None = None
 
     @property
     def energy(self) -> float:
@@ -63,6 +66,12 @@ class Prediction:
     def lower_bound_cycles(self) -> int:
         """Cycles that no execution of the mapping goes below."""
         return sum(program.lower_bound_cycles for program in self.programs)
+
+    @property
+    def cycles_at_most(self) -> int | None:
+        """Cycles that no execution of the mapping goes above; None where none are known."""
+        most = [program.cycles_at_most for program in self.programs]
+        return None if None in most else sum(filter(None, most))
 
     @property
     def latency(self) -> float:
@@ -135,8 +144,9 @@ def _of_einsum(plan: Plan, profile: Profile) -> ProgramPrediction:
     cycles = lower_bound(plan, profile) * read.einsum.n_instances
     counts = predict(read)
     energies = run_energies(read, counts, cycles / profile.clock_hz)
-    bits = plan.addresses.words * 16
-    return ProgramPrediction(read.einsum.name, cycles, counts, energies, bits)
+    bits, most = plan.addresses.words * 16, most_cycles(plan, profile)
+    most = None if most is None else most * read.einsum.n_instances
+    return ProgramPrediction(read.einsum.name, cycles, counts, energies, bits, most)
 
 
 def _leave(mapped: MappedWorkload[ExchangePrice], plan: Plan, passed: frozenset[str]) -> None:

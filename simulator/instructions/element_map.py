@@ -285,8 +285,8 @@ def _encode(instruction: Map, encoder: Encoder) -> None:
     """Emit a loop over the elements of a map's operands."""
     first = encoder.operation_count
     resolved = resolve_map(encoder.code, encoder.task, instruction)
-    for first_input in range(0, max(1, len(resolved.sources)), INPUTS_PER_ROW):
-        _append_row(instruction, resolved, first_input, encoder)
+    for number, part in enumerate(map_rows(resolved)):
+        _append_row(instruction, part, number * INPUTS_PER_ROW, encoder)
     parts = range(first, encoder.operation_count)
     for number in parts:
         encoder.emit(at.I_MAP_START, number)
@@ -299,29 +299,39 @@ def _encode(instruction: Map, encoder: Encoder) -> None:
         encoder.emit(at.I_MAP_END, number)
 
 
-def _append_row(
-    instruction: Map, resolved: ResolvedOperation, first_input: int, encoder: Encoder
-) -> None:
-    """Append one row of a map's operation, for the inputs from number `first_input` on.
+def map_rows(resolved: ResolvedOperation) -> list[ResolvedOperation]:
+    """Return the operations that a map starts, reads and ends one by one; `resolved`: all of it.
 
-    A row has up to two inputs; the first one has the output, too.
+    One has up to two inputs; the first one has the output, too.
     """
-    inputs = slice(first_input, first_input + INPUTS_PER_ROW)
-    sources = resolved.sources[inputs]
-    names = [name for name, _ in instruction.inputs[inputs]]
+    return [
+        replace(
+            resolved,
+            source=replace(
+                resolved.source, sources=resolved.source.sources[first : first + INPUTS_PER_ROW]
+            ),
+            dest=ResolvedOperand("v") if first else resolved.dest,
+            sources=resolved.sources[first : first + INPUTS_PER_ROW],
+        )
+        for first in range(0, max(1, len(resolved.sources)), INPUTS_PER_ROW)
+    ]
+
+
+def _append_row(
+    instruction: Map, part: ResolvedOperation, first_input: int, encoder: Encoder
+) -> None:
+    """Append one row of a map's operations, for the inputs from number `first_input` on."""
+    names = [name for name, _ in instruction.inputs[first_input : first_input + INPUTS_PER_ROW]]
     output = instruction.output[0] if instruction.output and first_input == 0 else None
-    dest = resolved.dest if output is not None else ResolvedOperand("v")
-    pairs = [_CounterOperand(output, dest), *map(_CounterOperand, names, sources)]
+    pairs = [_CounterOperand(output, part.dest), *map(_CounterOperand, names, part.sources)]
     row = _row(pairs, encoder)
     number = first_input // INPUTS_PER_ROW + int(_has_operations(instruction))
     row[at.O_THREAD] = encoder.thread(-number) if number else 0
     row[at.O_LEADS] = int(first_input == 0)
-    row[at.O_POINTER] = int(dest.letter == "p")
-    source = replace(resolved.source, sources=resolved.source.sources[inputs])
-    resolved_part = replace(resolved, source=source, dest=dest, sources=sources)
-    row[at.O_LOAD] = load_cycles(resolved_part, encoder.profile)
-    row[at.O_DEPENDENT] = load_stalls(resolved_part, encoder.profile)
-    encoder.append_operation(row, resolved_part)
+    row[at.O_POINTER] = int(part.dest.letter == "p")
+    row[at.O_LOAD] = load_cycles(part, encoder.profile)
+    row[at.O_DEPENDENT] = load_stalls(part, encoder.profile)
+    encoder.append_operation(row, part)
 
 
 def _row(pairs: Sequence[_CounterOperand], encoder: Encoder) -> list[int]:

@@ -62,7 +62,7 @@ def lower_bound(plan: Plan, profile: Profile, works: Works | None = None) -> int
             known[role] = work_cycles(plan, profile, role)
         return known[role]
 
-    longest = 0.0
+    longest, read = 0.0, plan.read
     for place in _shown_places(plan):
         work = work_of(plan.roles[plan.placement[place]])
         streams = (behind_stream(plan, profile, s, place, work) for s in plan.streams)
@@ -76,9 +76,9 @@ def lower_bound(plan: Plan, profile: Profile, works: Works | None = None) -> int
         sums_end = _sums_end(plan, profile, first)
         longest = max(longest, sums_end, _exit_end(plan, profile, sums_end))
     elif plan.exit_interval > 1:
-        ready = _sums_end(plan, profile, work_of(plan.roles[plan.placement[0, 0]]))
-        sent = ready + word_cycles(plan.read.words(plan.read.output), profile)
-        longest = max(longest, _exit_end(plan, profile, sent))
+        first = work_of(plan.roles[plan.placement[0, 0]])
+        sent = _sums_end(plan, profile, first) + word_cycles(read.words(read.output), profile)
+        longest = max(longest, _exit_end(plan, profile, sent), _gather_end(plan, profile, first))
     return ceil(longest - ROUNDING)
 
 
@@ -372,6 +372,20 @@ def _exit_end(plan: Plan, profile: Profile, sums_end: float) -> float:
     if passed > 1:  # those of elements far from the border leave last
         return float(every)
     return max(every, sums_end - word_cycles(words, profile) + (words - 1) * interval)
+
+
+def _gather_end(plan: Plan, profile: Profile, first: BodyCycles) -> float:
+    """Return the least cycle at which the last of a column's gathered results has left.
+
+    The first one is that of the last row: no word leaves before it has its tile. Counts where
+    elements add up nothing and have one tile each. `first`: the work of the first element.
+    """
+    read, rows = plan.read, plan.read.rows
+    if plan.sums.exit != "gather" or read.visits(read.output) > 1:
+        return 0.0
+    place = np.array([rows - 1]), np.array([read.columns - 1])
+    ready = _group_end(plan, profile, place, _work_before_sums(plan, profile, first))
+    return ready + (rows * read.words(read.output) - 1) * plan.exit_interval
 
 
 def _group_end(

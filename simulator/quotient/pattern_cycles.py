@@ -52,15 +52,21 @@ class PatternCycles:
     elements: int
 
 
-def pattern_cycles(program: Program, profile: Profile, is_over: IsOver = never) -> PatternCycles:
+def pattern_cycles(
+    program: Program,
+    profile: Profile,
+    is_over: IsOver = never,
+    most_elements: int | None = None,
+) -> PatternCycles:
     """Return the exact cycles of a program by its pattern, or why they do not follow.
 
     The cycles are those of `Machine.run` on any data. No exception says that they do not follow:
-    `cycles` is then None. `is_over`: says before each attempt whether to end. Raises ProgramError
+    `cycles` is then None. `is_over`: says before each attempt whether to end; `most_elements`: of
+    the grids that are simulated, None for a quarter of all. Raises ProgramError
     if the program does not fit the machine, RunStoppedError where `is_over` says so.
     """
-    reasons = []
-    for attempt in _attempts(program, bands_of(program, profile), profile, is_over):
+    reasons, most = [], program.placement.size if most_elements is None else most_elements
+    for attempt in _attempts(program, bands_of(program, profile), profile, (most, is_over)):
         end_if(is_over)
         try:
             return attempt()
@@ -82,36 +88,37 @@ def bands_of(program: Program, profile: Profile) -> Program:
 
 
 def _attempts(
-    program: Program, bands: Program, profile: Profile, is_over: IsOver
+    program: Program, bands: Program, profile: Profile, limits: tuple[int, IsOver]
 ) -> Iterator[Callable[[], PatternCycles]]:
     """Yield the ways to the cycles of a program.
 
-    bands: one of each kind of its bands. A run of these is tried last.
+    bands: one of each kind of its bands. A run of these is tried last. limits: most elements of a
+    grid that is simulated, and what says whether to end.
     """
+    most_elements, is_over = limits
     few = bands.placement.size * LARGEST_SHARE <= program.placement.size
     whole = bands if few else program
-    most = whole.placement.size // LARGEST_SHARE
-    yield from _small_grids(bands, profile, most, is_over)
+    most = min(most_elements, whole.placement.size // LARGEST_SHARE)
+    yield from _small_grids(bands, profile, (most, most_elements), is_over)
     if len(column_pieces(bands)) > 1:
         yield partial(_by_pieces, bands, profile, most)
-    if few:
+    if few and bands.placement.size <= most_elements:
         yield partial(_by_bands, bands, profile)
 
 
 def _small_grids(
-    bands: Program, profile: Profile, most: int, is_over: IsOver
+    bands: Program, profile: Profile, most: tuple[int, int], is_over: IsOver
 ) -> Iterator[Callable[[], PatternCycles]]:
     """Yield the ways by lines and by columns.
 
     A small grid is first if it has fewer elements than four columns, or fewer columns than a narrow
-    grid mostly has. most: elements of a small grid.
+    grid mostly has. most: elements of a small grid, and of a narrow one.
     """
-    cuts = [cut for cut in grid_cuts(bands, MARGINS) if cut.elements <= most]
+    cuts = [cut for cut in grid_cuts(bands, MARGINS) if cut.elements <= most[0]]
     lines = [partial(_by_lines, bands, profile, cut) for cut in cuts]
     fewest, usual = NARROW_WIDTHS[0].columns, NARROW_WIDTHS[1].columns
-    columns = [partial(_by_columns, bands, profile, is_over)] * (
-        fewest * LARGEST_SHARE <= bands.width
-    )
+    may_be_narrow = fewest * LARGEST_SHARE <= bands.width and fewest * bands.height <= most[1]
+    columns = [partial(_by_columns, bands, profile, is_over)] * may_be_narrow
     less = cuts and cuts[0].elements < fewest * bands.height
     if less or (cuts and cuts[0].columns.numbers.size < usual):
         yield from (*lines[:1], *columns, *lines[1:])

@@ -2,7 +2,8 @@
 
 On a large grid the exact cycles of a candidate often follow from a small grid of the same pattern;
 then only the best candidate runs on data. Candidates whose cycles do not follow wait until the
-others are done, since a run takes long.
+others are done, since a run takes long. Where it would take too long, their cycles lie between two
+bounds: the best candidate is the one with the least upper bound.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from tilewright.simulator.search.candidates.candidate_runs import (
 from tilewright.simulator.search.candidates.candidates import BoundedFamily, Candidates
 from tilewright.simulator.search.candidates.family_heap import FamilyHeap, HeapEntry, Values
 from tilewright.simulator.search.candidates.first_choices import first_choices
+from tilewright.simulator.search.candidates.long_runs import LongRuns
 from tilewright.simulator.search.further_divisions import FurtherQuestion, further_families
 from tilewright.simulator.search.grid_certificate import (
     GridCertificate,
@@ -69,7 +71,9 @@ class CandidateSearch:
 
     `choice`, `value`: the best candidate so far and its objective value, None and inf before the
     first. `executed`: number of candidates that were simulated; `timed`: number of those whose
-    cycles follow from a smaller grid; `has_run`: whether the best one was simulated. `waiting`:
+    cycles follow from a smaller grid; `enclosed`: of those whose cycles lie between two bounds, as
+    a run would take too long. `has_run`: whether the best one was simulated; `is_enclosed`: whether
+    `value` is its upper bound. `long`: those that do not run. `waiting`:
     candidates of a large grid whose cycles do not follow, with their bounds; `undecided`: number of
     candidates whose value is not known, those that wait included; `reasons`: why others are
     infeasible. `wider`: a search over these families and more, whose bound holds for this one, too.
@@ -80,12 +84,14 @@ class CandidateSearch:
         self.candidates = candidates
         self.runs = CandidateRuns(candidates)
         self.reasons: Counter[Refusal] = Counter()
-        self.executed = self.timed = 0
+        self.executed = self.timed = self.enclosed = 0
         self.choice: GridChoice | None = None
         self.value = inf
         self.has_run = False
         self.wider: CandidateSearch | None = None
         self.least_of_first: float | None = None
+        self.long = LongRuns(candidates)
+        self._best: HeapEntry | None = None  # while its value is an upper bound
         self._execution: EinsumExecution | None = None
         self._bounded: GridChoice | None = None
         self._first: list[HeapEntry] = []  # taken out of the heap by `run_ahead`
@@ -103,20 +109,42 @@ class CandidateSearch:
 
     @property
     def undecided(self) -> int:
-        """Number of candidates whose value is not known."""
+        """Number of candidates of which no value is known, exact or an upper bound."""
         return self._members - self._decided
 
     @property
     def looked_at(self) -> int:
-        """Number of candidates whose exact objective value is known."""
-        return self.executed + self.timed
+        """Number of candidates whose objective value is known, or an upper bound of it."""
+        return self.executed + self.timed + self.enclosed
+
+    @property
+    def is_enclosed(self) -> bool:
+        """Whether the value of the best candidate is an upper bound, for its run takes too long."""
+        return self._best is not None
+
+    @property
+    def is_too_long(self) -> bool:
+        """Whether the best candidate, or the one with the least bound, would run too long."""
+        choice = self.choice or self._bounded
+        if choice is None or self.has_run:
+            return False
+        return self.is_enclosed or self.long.has(choice.family, UNLIMITED)
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether all is done that may be, though long runs may be better than the best."""
+        left = (entries[0] for entries in (self.heap.entries, self.waiting) if entries)
+        return all(entry.bounds[0] >= self.value for entry in left) and not (
+            self.long.can_raise(self.value)
+        )
 
     def run_best(self, budget: Budget = UNLIMITED) -> EinsumExecution | None:
         """Return the execution of the best candidate on data, which runs if it has not run yet.
 
-        None before the first candidate. Raises RunStoppedError if the budget is over before.
+        None before the first candidate, or if its run takes too long. Raises RunStoppedError if the
+        budget is over before.
         """
-        if self.choice is not None and self._execution is None:
+        if self.choice is not None and self._execution is None and not self.is_too_long:
             run = self.candidates.execute(self.choice, lambda _: budget.is_late)
             self._execution = run
             self.executed += not self.has_run
@@ -156,6 +184,8 @@ class CandidateSearch:
         It is the one with the least bound if a few refinements show it. The answer stays the same.
         """
         if self._bounded is None:
+            self.heap.push(self.long.entries)  # all that is left, whatever runs would take
+            self.long.entries = []
             self._bounded = self._first_settled() or self._first_planned()
         return self._bounded
 
@@ -195,8 +225,8 @@ class CandidateSearch:
         """What this search alone has shown of the bound."""
         if "heap" not in self.__dict__:
             return self._least_bound
-        first = [entries[0].bounds[0] for entries in (self.heap.entries, self.waiting) if entries]
-        return min([self.value, *first])
+        left = self.heap.entries, self.waiting, self.long.entries
+        return min([self.value, *(entries[0].bounds[0] for entries in left if entries)])
 
     @property
     def is_closed(self) -> bool:
@@ -298,26 +328,42 @@ class CandidateSearch:
         """
         refined = 0
         while refined < MOST_REFINED and not self.is_closed and not self.runs.is_over:
-            if not self.heap or self.heap.least[0] >= self.value or self.heap.entries[0].is_settled:
+            if not self.heap or self.heap.least[0] >= self.value:
+                entry = self.long.take_unsettled(self.value)
+                if entry is None:
+                    break
+                for closer in self._refined(entry):
+                    self.long.add(closer)
+            elif self.heap.entries[0].is_settled:
                 break
-            self.heap.push(self._refined(self.heap.pop()))
+            else:
+                self._refine_or_leave(self.heap.pop())
             refined += 1
         return refined > 0
+
+    def _refine_or_leave(self, entry: HeapEntry) -> None:
+        """Put back what refines an entry, or leave it out if no run of it may be begun."""
+        if self.long.leaves_out(entry.family, self.runs.budget):
+            self.long.add(entry)
+        else:
+            self.heap.push(self._refined(entry))
 
     def step(self) -> bool:
         """Look at the candidate with the least bound; return False if none is left to look at.
 
         A family that comes first is replaced by its members, and a member by its plan's greater
         bound, until one with a plan comes first. Candidates that wait are executed when all others
-        are done.
+        are done; at the end the bounds of those are raised whose runs take too long.
         """
         while not self.is_closed and not self.runs.is_over:
             if not self.heap or self.heap.least[0] >= self.value:
+                if not self.waiting or self.waiting[0].bounds[0] >= self.value:
+                    return self.refine()
                 self._execute(heapq.heappop(self.waiting))
                 return True
             entry = self.heap.pop()
             if not entry.is_settled:
-                self.heap.push(self._refined(entry))
+                self._refine_or_leave(entry)
             elif self._look_at(entry):
                 return True
         return False
@@ -331,10 +377,18 @@ class CandidateSearch:
             return ()
 
     def _look_at(self, entry: HeapEntry) -> bool:
-        """Find the exact value of a choice, or let it wait; return False if it cannot be run."""
+        """Find the value of a choice, or let it wait; return False if it cannot be run."""
         assert entry.choice is not None
-        if not self.candidates.is_large(entry.choice):
+        if not self.candidates.is_large(entry.family):
             return self._execute(entry)
+        if self.long.has(entry.family, self.runs.budget):
+            reached = self.candidates.most_value(entry.choice)
+            if reached is not None:
+                self.enclosed += 1
+                self._note(entry, reached, has_run=False, is_exact=False)
+                return True
+            if self.long.has(entry.family, UNLIMITED):
+                return self._time_long(entry, entry.choice)
         try:
             reached = self.candidates.timed_value(entry.choice, lambda: self.runs.is_over)
         except (InfeasibleMapping, ProgramError) as error:
@@ -348,6 +402,23 @@ class CandidateSearch:
             return True
         self.timed += 1
         self._note(entry, reached, has_run=False)
+        return True
+
+    def _time_long(self, entry: HeapEntry, choice: GridChoice) -> bool:
+        """Find the value of a choice whose run takes too long by its pattern, or leave it out.
+
+        Return False if time is over before.
+        """
+        try:
+            reached = self.long.timed_value(choice, lambda: self.runs.is_over)
+        except RunStoppedError:
+            self.heap.push([entry])
+            return False
+        if reached is None:
+            self.long.add(entry)
+        else:
+            self.timed += 1
+            self._note(entry, reached, has_run=False)
         return True
 
     def _execute(self, entry: HeapEntry) -> bool:
@@ -385,17 +456,23 @@ class CandidateSearch:
         self.reasons[Refusal.of(error)] += 1
         self._decided += 1
 
-    def _note(self, entry: HeapEntry, reached: float, *, has_run: bool) -> None:
+    def _note(
+        self, entry: HeapEntry, reached: float, *, has_run: bool, is_exact: bool = True
+    ) -> None:
         """Count a choice whose value is known, and keep it if it is the best so far.
 
-        `reached`: its objective value; `has_run`: whether it was simulated. A value below its bound
-        is a defect: bounds exclude candidates.
+        `reached`: its objective value, an upper bound if not `is_exact`; `has_run`: whether it was
+        simulated. A value below its bound is a defect: bounds exclude candidates.
         """
         assert entry.bounds[0] <= reached * ROUNDING, (entry, reached)
         self._decided += 1
+        beaten = None if is_exact else entry
         if reached < self.value:
             self.choice, self.value, self._execution = entry.choice, reached, None
             self.has_run, self.runs.value = has_run, reached
+            self._best, beaten = beaten, self._best
+        if beaten is not None:  # it may be better nevertheless
+            self.long.add(beaten)
 
     def certificate(self) -> GridCertificate:
         """Return what the search has shown so far: counts of candidates, bound, and optimality."""
@@ -403,6 +480,7 @@ class CandidateSearch:
         return GridCertificate(
             executed=self.executed,
             timed=self.timed,
+            enclosed=self.enclosed,
             excluded=self.undecided,
             infeasible=sum(reasons.values()),
             reasons=frequent_reasons(reasons),

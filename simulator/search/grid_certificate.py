@@ -81,6 +81,7 @@ class GridCertificate:
 
     `executed`: number of candidates that were simulated, the best one on data; `timed`: number of
     those whose exact cycles follow from a smaller grid, the best of which runs at the end;
+    `enclosed`: of those whose cycles lie between two bounds, for a run would take too long;
     `excluded`: those whose bound is not below the best value, or that a limit has left;
     `infeasible`: those that the machine cannot hold or run, with the most frequent `reasons`.
     `bound`: no candidate of the mapspace has a smaller value. `is_optimal`: whether the best value
@@ -96,6 +97,7 @@ class GridCertificate:
     bound: float
     is_optimal: bool
     is_whole: bool = True
+    enclosed: int = 0
     restrictions: Restrictions = ()
 
     def gap(self, value: float) -> float:
@@ -108,14 +110,16 @@ class GridCertificate:
         return value / self.bound - 1 if self.bound > 0 else inf
 
     def __str__(self) -> str:
-        executed = self.executed + self.timed > 0
-        kind = "best of those executed" if executed else "least bound, none executed in the budget"
+        kind = "least bound, none executed in the budget"
+        if self.executed + self.timed + self.enclosed:
+            kind = "least upper bound" if self.enclosed else "best of those executed"
         return f"{'optimal' if self.is_optimal else kind}: {self.work}"
 
     @property
     def work(self) -> str:
         """What the search has done, in words."""
         timed = f"{self.timed:,} timed by their pattern, " if self.timed else ""
+        enclosed = f"{self.enclosed:,} between two bounds, " if self.enclosed else ""
         omitted = "" if self.is_whole else ", others not looked at for lack of time"
         excluded = f"{self.excluded:,} excluded by the bound"
-        return f"{self.executed:,} executed, {timed}{excluded}{omitted}"
+        return f"{self.executed:,} executed, {timed}{enclosed}{excluded}{omitted}"

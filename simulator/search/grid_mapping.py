@@ -40,6 +40,7 @@ from tilewright.simulator.search.candidates.candidate_runs import (
     run_until,
 )
 from tilewright.simulator.search.candidates.candidates import Candidates, check_computed
+from tilewright.simulator.search.candidates.small_runs import small_run
 from tilewright.simulator.search.cascade_search import Cascade
 from tilewright.simulator.search.grid_certificate import (
     GridCertificate,
@@ -64,11 +65,13 @@ class GridMapping:
 
     `results`: by Einsum, its execution and what the search has shown of it. `mapping`: of the whole
     workload, a branch for each Einsum. `run`: the execution of that mapping, results passed on from
-    Einsum to Einsum; None if the budget was over before its end. `value`: sum of the objective over
-    the Einsums and the exchanges between them, inf if they were not simulated; `certificate`: of
-    that sum; `seconds`: that the search took. `bounds`: by Einsum, the sizes of its ranks that the
-    elements compute, with padding. `prediction`: what a mapping that was not executed costs at
-    least; None for one that was.
+    Einsum to Einsum; None if it would take too long (`is_too_long`), or the budget was over before
+    its end. `value`: sum of the objective over the Einsums and the exchanges between them, inf if
+    nothing is known of it but lower bounds; where a run would take too long, it is one that no run
+    goes above. `certificate`: of that sum; `seconds`: that the search took. `bounds`: by Einsum,
+    the sizes of its ranks that the elements compute, with padding. `prediction`: of a mapping that
+    was not executed, its counts and bounds of its cycles; None for one that was. `small_runs`: of
+    Einsums whose run would take too long, the same mapping executed on fewer elements.
     """
 
     results: Dict[str, GridSearchResult]
@@ -79,6 +82,8 @@ class GridMapping:
     seconds: float
     bounds: Dict[str, Dict[str, int]]
     prediction: Prediction | None = None
+    is_too_long: bool = False
+    small_runs: Dict[str, EinsumExecution] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         execution = "not executed" if self.run is None else repr(self.run)
@@ -90,7 +95,13 @@ class GridMapping:
 
     @property
     def execution(self) -> Execution:
-        """The execution; raises NotExecuted if the budget was over before its end."""
+        """The execution; raises NotExecuted if there is none."""
+        if self.run is None and self.is_too_long:
+            raise NotExecuted(
+                "a run of the mapping on so many elements takes too long",
+                value=_cycles_text(self.prediction),
+                instead="a smaller grid, or the bounds of its cycles in `prediction`",
+            )
         if self.run is None:
             raise NotExecuted(
                 "the budget was over before the mapping was executed on numbers",
@@ -179,7 +190,17 @@ def map_on_grid(
         seconds=seconds,
         bounds=_bounds(path),
         prediction=_predicted(arch, workload, mapping, request) if run is None else None,
+        is_too_long=any(search.is_too_long for search in path.searches),
+        small_runs=_small_runs(path, end) if run is None else {},
     )
+
+
+def _cycles_text(prediction: Prediction | None) -> str:
+    if prediction is None:
+        return "no bounds"
+    most = prediction.cycles_at_most
+    known = "" if most is None else f", at most {most:,}"
+    return f"at least {prediction.lower_bound_cycles:,} cycles{known}"
 
 
 def _predicted(
@@ -190,6 +211,18 @@ def _predicted(
         return predict_execution(arch, workload, mapping, request.settings)
     except InfeasibleMapping:
         return None
+
+
+def _small_runs(path: OptionPath, end: Budget) -> dict[str, EinsumExecution]:
+    """Return executions on fewer elements of the Einsums whose run would take too long."""
+    runs = {
+        search.candidates.space.einsum.name: run_until(
+            end, partial(small_run, search.candidates, _choice(search))
+        )
+        for search in path.searches
+        if search.is_too_long
+    }
+    return {name: run for name, run in runs.items() if run is not None}
 
 
 def grid_paths(arch: Arch, workload: Workload) -> dict[str, FlatArch]:
@@ -262,13 +295,18 @@ def _search(
             path, bound = search_cascade(cascade, limits, on_progress)
         finally:
             cascade.save()
-        if path is None and limits.first.is_late:
+        if path is None and (limits.first.is_late or _are_left_out(cascade)):
             path = _best_bounded(cascade)
         if path is not None or cascade.is_whole:  # else only what was left out has a path
             break
     if path is None:
         raise _infeasible(cascade)
     return cascade, path, bound
+
+
+def _are_left_out(cascade: Cascade) -> bool:
+    """Return whether Einsums have no candidate with a value, but some whose runs take too long."""
+    return any(search.long.entries for search in cascade.searches)
 
 
 def _best_bounded(cascade: Cascade) -> OptionPath | None:
@@ -310,8 +348,11 @@ def _least_or_any(cascade: Cascade) -> OptionPath | None:
 def _run(
     arch: Arch, workload: Workload, path: OptionPath, settings: ExecutionSettings, end: Budget
 ) -> Execution | None:
-    """Return the execution of a path on numbers; None if it ends before, or was not simulated."""
-    if path.value == inf:
+    """Return the execution of a path on numbers.
+
+    None if it ends before, would take too long, or no candidate was simulated.
+    """
+    if path.value == inf or any(search.is_too_long for search in path.searches):
         return None
 
     def run() -> Execution:
@@ -354,10 +395,11 @@ def _result(
 def _certificate(cascade: Cascade, path: OptionPath, bound: float) -> GridCertificate:
     searches, reasons = cascade.searches, _reasons(cascade.searches)
     spaces = [option.candidates.space for options in cascade.options for option in options]
-    are_timed = sum(not s.has_run for s in path.searches if s.choice is not None)
+    are_timed = sum(not s.has_run for s in path.searches if s.choice and not s.is_too_long)
     return GridCertificate(
         executed=sum(s.executed for s in searches) + are_timed,
         timed=sum(search.timed for search in searches),
+        enclosed=sum(search.enclosed for search in searches),
         excluded=cascade.undecided,
         infeasible=sum(reasons.values()),
         reasons=frequent_reasons(reasons),

@@ -23,7 +23,7 @@ from tilewright.simulator.execution.einsum_execution import EinsumExecution, Exe
 from tilewright.simulator.search.candidate_search import CandidateSearch
 from tilewright.simulator.search.candidates.candidate_runs import budget_of_runs
 from tilewright.simulator.search.candidates.candidates import Candidates
-from tilewright.simulator.search.grid_certificate import GridCertificate, GridObjective
+from tilewright.simulator.search.grid_certificate import GridCertificate, GridObjective, NotExecuted
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class GridSearch:
         """Return the best mapping of an Einsum on the grid, with its execution and certificate.
 
         flat: path of components to the compute of the grid. Raises NoFeasibleMapping, with the most
-        frequent reasons, if no candidate fits the machine.
+        frequent reasons, if no candidate fits the machine; NotExecuted if runs take too long.
         """
         start, budget = time.perf_counter(), budget_of_runs(self.budget_s)
         check_host(flat)
@@ -81,6 +81,12 @@ class GridSearch:
             search.runs.end()
             candidates.known.save()
         best = search.run_best()
+        if best is None and (search.is_too_long or search.long.entries):
+            raise NotExecuted(
+                "runs of the mappings on so many elements take too long",
+                value=f"{space.grid.columns} x {space.grid.rows} elements",
+                instead="map_on_grid, whose answer has bounds of the cycles, or a smaller grid",
+            )
         if best is None:
             raise no_mapping(einsum, search.reasons + candidates.infeasible)
         certificate = search.certificate()

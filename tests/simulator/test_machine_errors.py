@@ -212,7 +212,7 @@ BREAKAGES: list[tuple[Breakage, str]] = [
     (big_stride, "code main, DSD far: a stride is outside -128..127"),
     (integer_that_does_not_fit, "code main, task main, @mov16: the number is not a i16"),
     (endless_vector, "code main, DSD endless: a number is too large"),
-    (endless_stream, "edge port endless: more than 67108864 wavelets"),
+    (endless_stream, "edge port endless: more than 134217728 wavelets"),
     (huge_counter, "code main, task main: a number is too large"),
     (
         odd_address,

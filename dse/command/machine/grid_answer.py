@@ -134,10 +134,36 @@ class GridAnswer:
         """Return the lines on a mapping that was not executed: why, and what it costs at least."""
         prediction = self.answer.prediction
         least = least_lines(prediction) if prediction is not None else []
-        return [f"{self._not_executed()}.", *least]
+        return [f"{self._not_executed()}.", *least, *self._small_runs()]
+
+    def _small_runs(self) -> list[str]:
+        """Return the lines on the same mapping where fewer elements executed it on numbers."""
+        return [
+            f"  {name} on {run.plan.read.columns} x {run.plan.read.rows} elements with the same "
+            f"tiles: executed, equals numpy, {run.cycles:,} cycles (at least "
+            f"{run.lower_bound_cycles:,})"
+            for name, run in self.answer.small_runs.items()
+        ]
+
+    def _too_long(self) -> str:
+        """Say that a run of the mapping would take too long, and what is known of it."""
+        prediction, name = self.answer.prediction, label(self.objective)
+        value, bound = (
+            quantity(each, self.objective)
+            for each in (self.answer.value, self.answer.certificate.bound)
+        )
+        why = "Not run, for that would take more than 20 minutes on so many elements"
+        if self.answer.value == inf:
+            return f"{why}: no mapping has less {name} than {bound}; no upper bound is known"
+        if prediction is None or prediction.cycles_at_most is None:
+            return f"{why}: {name} {value}, by the pattern of the grid"
+        least, most = prediction.lower_bound_cycles, prediction.cycles_at_most
+        return f"{why}: between {least:,} and {most:,} cycles, {name} at most {value}"
 
     def _not_executed(self) -> str:
         """Say that the budget was over too soon, what is known nevertheless, and what to write."""
+        if self.answer.is_too_long:
+            return self._too_long()
         value, bound = (
             quantity(each, self.objective)
             for each in (self.answer.value, self.answer.certificate.bound)
@@ -157,11 +183,14 @@ class GridAnswer:
         cards: tuple[tuple[str, str], ...] = ((f"No mapping has less {name} than", bound),)
         if (least := self.answer.prediction) is not None:
             cards += (("Cycles of this one, at least", f"{least.lower_bound_cycles:,}"),)
+            if least.cycles_at_most is not None:
+                cards += (("Its cycles, at most", f"{least.cycles_at_most:,}"),)
             cards += (("Its energy, exact but for leakage", quantity(least.energy, "energy")),)
         if self.answer.value == inf:
             return cards
         value = quantity(self.answer.value, self.objective)
-        return ((f"{name.capitalize()}, simulated without numbers", value), *cards)
+        how = "at most" if self.answer.is_too_long else "simulated without numbers"
+        return ((f"{name.capitalize()}, {how}", value), *cards)
 
     def document(self) -> dict[str, Any]:
         """Return the answer as JSON data."""
@@ -174,6 +203,7 @@ class GridAnswer:
             "executed": certificate.executed,
             "known": self.known_executions,
             "timed": certificate.timed,
+            "enclosed": certificate.enclosed,
             "excluded": certificate.excluded,
             "infeasible": certificate.infeasible,
             "restrictions": names_of(certificate.restrictions),
@@ -183,7 +213,12 @@ class GridAnswer:
             "objective": self.objective,
             "is_executed": self.answer.run is not None,
             **(whole_document(self.answer.run) if self.answer.run is not None else {}),
+            "is_too_long": self.answer.is_too_long,
             **self._prediction(),
+            "small_runs": {
+                name: {"elements": run.elements, "cycles": run.cycles}
+                for name, run in self.answer.small_runs.items()
+            },
             "search": search,
             "mapping": self.mapping_file(),
         }
@@ -203,7 +238,8 @@ class GridAnswer:
         if self.answer.run is not None:
             page = page_of(self.answer.run, subject, self.notes)
         else:
-            page = page_of_mapping(self._nest(), subject, self._cards(), self.notes)
+            lead = f"{self._not_executed()}. {' '.join(self._small_runs())}"
+            page = page_of_mapping(self._nest(), subject, (lead, self._cards()), self.notes)
         write_execution_page(path, page)
 
 

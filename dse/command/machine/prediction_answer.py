@@ -1,4 +1,4 @@
-"""What `evaluate --machine` says: the exact counts of a mapping, and the least cycles, unrun."""
+"""What `evaluate --machine` says: the exact counts of a mapping, and bounds of its cycles."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def prediction_lines(prediction: Prediction) -> list[str]:
     for program in prediction.programs:
         lines += [
             f"{program.name}: counted on {prediction.machine}, not executed",
-            f"  cycles    {program.lower_bound_cycles:>14,}  at least",
+            f"  cycles    {program.lower_bound_cycles:>14,}  at least{_most(program, ', ')}",
             f"  energy    {quantity(program.energy, 'energy'):>14}  exact but for leakage",
         ]
         if program.sram_bits:
@@ -46,7 +46,8 @@ def least_lines(prediction: Prediction) -> list[str]:
     """Return what each Einsum and exchange of a mapping costs at least, in a line, and the sum."""
     width = max(len(program.name) for program in prediction.programs)
     lines = [
-        f"  {program.name:<{width}}  at least {program.lower_bound_cycles:>11,} cycles  "
+        f"  {program.name:<{width}}  at least {program.lower_bound_cycles:>11,} cycles"
+        f"{_most(program, ', ')}  "
         f"{quantity(program.energy, 'energy'):>8}"
         for program in prediction.programs
     ]
@@ -55,8 +56,13 @@ def least_lines(prediction: Prediction) -> list[str]:
 
 def _total(prediction: Prediction) -> str:
     latency, energy = prediction.latency, prediction.energy
-    times = f"at least {prediction.lower_bound_cycles:,} cycles, {quantity(latency, 'latency')}"
-    return f"{times}, {quantity(energy, 'energy')}"
+    cycles = f"at least {prediction.lower_bound_cycles:,} cycles{_most(prediction, ' and ')}"
+    return f"{cycles}, {quantity(latency, 'latency')}, {quantity(energy, 'energy')}"
+
+
+def _most(known: Prediction | ProgramPrediction, before: str) -> str:
+    """Return the cycles that no run goes above in words, with what stands before; none: empty."""
+    return "" if known.cycles_at_most is None else f"{before}at most {known.cycles_at_most:,}"
 
 
 def prediction_document(prediction: Prediction) -> dict[str, Any]:
@@ -64,6 +70,7 @@ def prediction_document(prediction: Prediction) -> dict[str, Any]:
     return {
         "machine": prediction.machine,
         "lower_bound_cycles": prediction.lower_bound_cycles,
+        "cycles_at_most": prediction.cycles_at_most,
         "latency": prediction.latency,
         "energy": prediction.energy,
         "programs": [_program_document(program) for program in prediction.programs],
@@ -74,6 +81,7 @@ def _program_document(program: ProgramPrediction) -> dict[str, Any]:
     return {
         "name": program.name,
         "lower_bound_cycles": program.lower_bound_cycles,
+        "cycles_at_most": program.cycles_at_most,
         "energy": program.energy,
         "energy_by": dict(program.energy_by),
         "counts": dict(program.counts),

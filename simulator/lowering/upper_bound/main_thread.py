@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from tilewright.simulator.compile.code.encode_values import load_cycles
 from tilewright.simulator.instructions.control_flow import If, Loop
-from tilewright.simulator.instructions.element_map import Map
+from tilewright.simulator.instructions.element_map import Map, map_rows, resolve_map
 from tilewright.simulator.instructions.scalar_operation import ScalarOperation
 from tilewright.simulator.isa.operands import ResolvedOperation
 from tilewright.simulator.lowering.task_cycles import BodyContext, BodyCycles, TaskCycles
@@ -34,8 +35,16 @@ class MostCycles(TaskCycles):
         return groups
 
     def _map(self, result: BodyCycles, task: str, instruction: Map, context: BodyContext) -> None:
-        """Append a map; operands of other lengths may begin one turn more (engines.md §10)."""
+        """Append a map; operands of other lengths may begin one turn more (engines.md §10).
+
+        Each of its operations has a start and an end of its own.
+        """
         super()._map(result, task, instruction, context)
+        resolved = resolve_map(self.code, task, instruction)
+        rows = map_rows(resolved)
+        starts = sum(load_cycles(row, self.profile) for row in rows)
+        ends = (len(rows) - 1) * self.profile.scalar_operation_cycles
+        result.keep_busy(starts - load_cycles(resolved, self.profile) + ends)
         if len(instruction.operands) > 1:
             result.keep_busy(self.profile.map_step_cycles)
 

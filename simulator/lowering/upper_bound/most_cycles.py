@@ -5,6 +5,7 @@ With the lower bound this says how long a grid takes that is too large to run.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import ceil
 
 from tilewright.mapper.grid.host_streams import HostStream
@@ -12,6 +13,7 @@ from tilewright.simulator.lowering.cycle_bound import alike_runs
 from tilewright.simulator.lowering.element_program import JOIN, STEP
 from tilewright.simulator.lowering.plan import Plan
 from tilewright.simulator.lowering.task_cycles import BodyCycles, TaskCycles
+from tilewright.simulator.lowering.upper_bound.gathered_results import gather_cycles
 from tilewright.simulator.lowering.upper_bound.main_thread import MostCycles
 from tilewright.simulator.lowering.upper_bound.transfer_times import line_transfers, ring_transfers
 from tilewright.simulator.profiles.profile import Profile
@@ -23,17 +25,20 @@ def most_cycles(plan: Plan, profile: Profile) -> int | None:
     """Return cycles that no run of a plan on a machine goes above; None if none are known.
 
     They are known where tiles of several tensors pass in two buffers, along rings or lines that
-    share no link, the result stays where it is, in no group that adds up, and the work on a tile
-    takes longer than the next one needs to come to all elements; on a machine whose words take a
-    cycle each.
+    share no link, each element has a result of its own, which stays or leaves at the end, and the
+    work on a tile takes longer than the next one needs to come to all elements; on a machine whose
+    words take a cycle each.
     """
     if not _is_covered(plan) or profile.cycles_per_wavelet != 1:
         return None
     read, is_ring = plan.read, bool(plan.read.shifted)
-    code = plan.code(plan.roles[0])  # those of a ring differ in colors only
+    alone = replace(plan.roles[0], send=None, passes=None, passed=0)
+    code = plan.code(alone)  # those of a ring differ in colors only
     cycles, tasks = MostCycles(code, profile), {task.name: task for task in code.tasks}
     words = sum(map(read.words, read.shifted or read.streams)) * (1 + is_ring)
-    transfers = (ring_transfers if is_ring else line_transfers)(plan, profile) + words
+    transfers_of = ring_transfers if is_ring else line_transfers
+    leaves = plan.sums.exit != "none"  # results of elements that are ahead go beside the last tiles
+    transfers = transfers_of(plan, profile, int(leaves)) + words
     apart = profile.with_values({"bank_conflict_factor": 1})
     least = min(run.total for run, _ in _turns(plan, TaskCycles(code, apart))[:-1])
     started = cycles.of_task(tasks["start"]).total
@@ -44,12 +49,13 @@ def most_cycles(plan: Plan, profile: Profile) -> int | None:
     joins = sum(cycles.of_task(task).total for name, task in tasks.items() if name.startswith(JOIN))
     first = 0.0 if is_ring else transfers + joins  # the first tiles come, too
     work = sum(run.total * number for run, number in turns)
-    return ceil(started + first + work + (read.time[0].count - 1) * (joins + words))
+    waits = (read.time[0].count - 1) * (joins + words)
+    return ceil(started + first + work + waits + gather_cycles(plan, profile))
 
 
 def _is_covered(plan: Plan) -> bool:
     read, sums = plan.read, plan.sums
-    if sums.phases or sums.exit != "none" or sums.shared:
+    if sums.group > 1 or sums.narrows or read.output.depth:
         return False
     if read.shifted:
         axes = [tensor.shift for tensor in read.shifted]

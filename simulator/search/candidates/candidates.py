@@ -44,6 +44,7 @@ from tilewright.simulator.lowering.cycle_bound import Works, alone_cycles, lower
 from tilewright.simulator.lowering.plan import Plan, plan_of, program_of, with_reduction
 from tilewright.simulator.lowering.sums.sum_chains import line_costs
 from tilewright.simulator.lowering.task_cycles import BodyCycles
+from tilewright.simulator.lowering.upper_bound.most_cycles import most_cycles
 from tilewright.simulator.quotient.line_shifts import IsOver, never
 from tilewright.simulator.quotient.pattern_cycles import pattern_cycles
 from tilewright.simulator.run.machine import Stop
@@ -58,6 +59,9 @@ from tilewright.simulator.search.grid_certificate import GridObjective, objectiv
 MOST_PLANS: Final = 512
 MOST_ELEMENTS: Final = 1 << 20
 """Plans that are kept, and the elements that they have together, at most."""
+MOST_VISITS: Final = 1 << 35
+"""Cycles times elements of the longest run on a large grid that a search begins: some 20 minutes
+(docs/validation/engine-speed.md)."""
 MOST_SIZES: Final = 1 << 14
 """Sizes of shares and tiles for which the cycles of an element are kept."""
 
@@ -118,7 +122,7 @@ class Candidates:
     _alone: ValueCache = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        kept = max(1, MOST_ELEMENTS // (self.space.grid.columns * self.space.grid.rows))
+        kept = max(1, MOST_ELEMENTS // self._elements)
         object.__setattr__(self, "_found", ProgramCycles(self.quick.profile))
         object.__setattr__(self, "_plans", ValueCache(min(kept, MOST_PLANS)))
         object.__setattr__(self, "_first_plans", ValueCache(min(kept, MOST_PLANS)))
@@ -207,7 +211,8 @@ class Candidates:
     def _order(self, families: Sequence[GridFamily], budget: Budget) -> Sequence[int]:
         """Return the numbers of families in the order in which they are bounded.
 
-        In a limited time, those that divide the work best by the bound of the division come first.
+        In a limited time, those that divide the work best by the bound of the division come first;
+        where all runs would take too long, before them those that may have an upper bound.
         """
         if not budget.is_limited:
             return range(len(families))
@@ -216,7 +221,13 @@ class Candidates:
         bounds = DivisionBound(self.quick).together(divisions, has_energy=has_energy)
         values = starmap(self.value_of, bounds)
         least = dict(zip(divisions, values, strict=True))
-        return sorted(range(len(families)), key=lambda number: least[families[number].shares])
+        are_long = self.quick.least_cycles * self._elements > MOST_VISITS and self.has_large_grid
+
+        def place(number: int) -> tuple[bool, float]:
+            family = families[number]
+            return are_long and not self.may_be_enclosed(family), least[family.shares]
+
+        return sorted(range(len(families)), key=place)
 
     @property
     def floor(self) -> float:
@@ -331,13 +342,38 @@ class Candidates:
     @property
     def has_large_grid(self) -> bool:
         """Whether the grid is so large that cycles are looked for by the pattern before a run."""
-        return self.space.grid.columns * self.space.grid.rows >= LARGE_GRID
+        return self._elements >= LARGE_GRID
 
-    def is_large(self, choice: GridChoice) -> bool:
-        """Return whether a choice uses so many elements that its pattern is tried before a run."""
-        if not self.has_large_grid:
-            return False
-        return choice.family.elements >= LARGE_GRID
+    @property
+    def _elements(self) -> int:
+        return self.space.grid.columns * self.space.grid.rows
+
+    def is_large(self, family: GridFamily) -> bool:
+        """Return whether a family uses so many elements that its pattern is tried before a run."""
+        return self.has_large_grid and family.elements >= LARGE_GRID
+
+    def visits(self, family: GridFamily) -> float:
+        """Return cycles times elements of a run of a family at least, by which it takes time."""
+        return self.quick.cycles(family) * family.elements
+
+    def may_be_enclosed(self, family: GridFamily) -> bool:
+        """Return whether there may be an upper bound of the cycles of a family's members."""
+        return family.buffers == 2 and max(self.space.groups(family.shares)) == 1
+
+    def most_cycles(self, choice: GridChoice) -> int | None:
+        """Return cycles that no run of a choice goes above; None, and errors, as of `most_value`.
+
+        (theory/grid.md §12)
+        """
+        return most_cycles(self.plan(choice), self.quick.profile)
+
+    def most_value(self, choice: GridChoice) -> float | None:
+        """Return an objective value that no run of a choice goes above; None if none is known.
+
+        Raises InfeasibleMapping if the choice has no plan.
+        """
+        cycles = self.most_cycles(choice)
+        return None if cycles is None else self._value_of_run(choice, cycles)
 
     def execute(self, choice: GridChoice, stop: Stop | None = None) -> EinsumExecution:
         """Execute a choice on data; compare, count and price it.
@@ -373,16 +409,21 @@ class Candidates:
         least = self.least_cycles(choice)
         return self._found.cycles(program, least, stop)
 
-    def timed_value(self, choice: GridChoice, is_over: IsOver = never) -> float | None:
+    def timed_value(
+        self, choice: GridChoice, is_over: IsOver = never, most_visits: int | None = None
+    ) -> float | None:
         """Return the objective's value of a choice by its pattern, without a run of its grid.
 
-        None if its cycles do not follow from a small grid. Raises InfeasibleMapping or ProgramError
-        if the machine cannot run the choice, RunStoppedError where `is_over` says so.
+        None if its cycles do not follow from a small grid, `most_visits`: whose cycles times
+        elements are not more. Raises InfeasibleMapping or ProgramError if the machine cannot run
+        the choice, RunStoppedError where `is_over` says so.
         """
-        cycles = self.timed_cycles(choice, is_over)
+        cycles = self.timed_cycles(choice, is_over, most_visits)
         return None if cycles is None else self._value_of_run(choice, cycles)
 
-    def timed_cycles(self, choice: GridChoice, is_over: IsOver = never) -> int | None:
+    def timed_cycles(
+        self, choice: GridChoice, is_over: IsOver = never, most_visits: int | None = None
+    ) -> int | None:
         """Return the cycles of a choice by its pattern, without a run of its grid.
 
         They are kept in `known_cycles`. None, and errors, as of `timed_value`.
@@ -390,10 +431,13 @@ class Candidates:
         profile = self.quick.profile
         if choice in self.known_cycles:
             return self.known_cycles[choice]
-        cycles = self.known.timed(
-            choice,
-            lambda: pattern_cycles(program_of(self.plan(choice), profile), profile, is_over).cycles,
-        )
+        most = None if most_visits is None else most_visits // self.least_cycles(choice)
+
+        def by_pattern() -> int | None:
+            program = program_of(self.plan(choice), profile)
+            return pattern_cycles(program, profile, is_over, most).cycles
+
+        cycles = self.known.timed(choice, by_pattern)
         if cycles is not None:
             self._keep(self.known_cycles, choice, cycles)
         return cycles

@@ -277,7 +277,7 @@ class _FrontWalk:
             return self._is_over or self._is_beaten(reached)
 
         cycles = None
-        if self.candidates.is_large(choice):
+        if self.candidates.is_large(choice.family):
             cycles = self.candidates.timed_cycles(choice, lambda: self._is_over)
         if cycles is None:
             cycles = self.candidates.simulated_cycles(choice, is_unwanted)

@@ -113,6 +113,13 @@ def _is_known(path: OptionPath) -> bool:
     return searches and all(move.is_executed for move in path.moves)
 
 
+def _is_left_open(path: OptionPath) -> bool:
+    """Return whether a path may be better than its value, but what might show it takes too long."""
+    is_done = all(search.is_closed or search.is_exhausted for search in path.searches)
+    are_open = any(not search.is_closed for search in path.searches)
+    return is_done and are_open and all(move.is_executed for move in path.moves)
+
+
 def _sum_of_bounds(path: OptionPath) -> float:
     """Return what a path costs at least, by what is known now."""
     bounds = [search.bound for search in path.searches]
@@ -213,7 +220,7 @@ class _PathWalk:
         if path is None or self._is_over(left):
             return True
         has_run = self._execute(path, left.budget)
-        return not has_run and least.path is None and best is not None
+        return not has_run and (_is_left_open(path) or (least.path is None and best is not None))
 
     def _left(self, best: OptionPath | None, limits: CascadeLimits) -> CascadeLimits:
         """Return what is left of the limits; before a first path has run, its time is all."""

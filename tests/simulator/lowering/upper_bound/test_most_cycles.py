@@ -15,6 +15,7 @@ from tilewright.simulator.execution.einsum_execution import ExecutionSettings
 from tilewright.simulator.execution.mapped_workload import grid_path
 from tilewright.simulator.lowering.cycle_bound import lower_bound
 from tilewright.simulator.lowering.plan import Plan, plan_of, program_of
+from tilewright.simulator.lowering.sums.sum_operations import passed_parts
 from tilewright.simulator.lowering.upper_bound.most_cycles import most_cycles
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.run.machine import Machine
@@ -85,12 +86,21 @@ def test_cycles_lie_between_the_bounds(machine: str, part: int) -> None:
 
 
 def entering(
-    elements: int, sizes: tuple[int, int, int], steps: int, bits: int, machine: str
+    elements: int,
+    sizes: tuple[int, int, int],
+    steps: int,
+    bits: int,
+    machine: str,
+    leaves: str = "",
 ) -> tuple[Plan, Profile]:
-    """A product whose operands enter along rows and columns, `steps` parts of k values each."""
+    """A product whose operands enter along rows and columns, `steps` parts of k values each.
+
+    leaves: the result if it goes outside.
+    """
     tiles = (Storage(("A", "B"), "SRAM", buffers=2),)
     text = f"  bits_per_value: {{All: {bits}}}\n"
-    return product_plan((elements, steps), sizes, text, machine, (("A", "B"), tiles))
+    outside = ("A", "B", *leaves)
+    return product_plan((elements, steps), sizes, text, machine, (outside, tiles))
 
 
 @pytest.mark.parametrize("part", [0, *at_night(*range(1, 10))])
@@ -109,8 +119,37 @@ def test_the_same_of_operands_that_enter(machine: str, part: int) -> None:
     assert known >= 1
 
 
-def test_nothing_is_said_of_words_that_enter_or_leave() -> None:
-    for outside in ("C", "A", "AC"):
+@pytest.mark.parametrize("part", [0, *at_night(*range(1, 10))])
+@pytest.mark.parametrize("machine", ["wse2-sdk-sim", "wse3-sdk-sim"])
+def test_the_same_of_results_that_leave_down_the_columns(machine: str, part: int) -> None:
+    rng, known = random.Random(f"leave {machine} {part}"), 0
+    for _ in range(8):
+        sizes = rng.randint(4, 16), rng.choice([8, 16, 24]), rng.choice([3, 8, 12, 16, 17])
+        elements, bits = rng.randint(2, 8), rng.choice([32, 32, 16])
+        if rng.random() < 0.5:
+            plan, profile = entering(elements, sizes, rng.randint(2, 6), bits, machine, "C")
+        else:
+            plan, profile = cannon(elements, sizes, bits, machine, "C")
+        assert plan.sums.exit == "gather"
+        plan = plan_of(plan.read, profile.sram_reserved_bytes, channels=rng.randint(1, 9))
+        cycles, most = Machine(program_of(plan), profile).cycles(), most_cycles(plan, profile)
+        assert lower_bound(plan, profile) <= cycles, sizes
+        if most is not None:
+            assert cycles <= most <= 1.5 * cycles, sizes
+            known += 1
+    assert known >= 1
+
+
+def test_results_that_an_element_passes_on_in_several_operations() -> None:
+    plan, profile = entering(8, (96, 4, 96), 2, 32, "wse3-sdk-sim", "C")
+    assert len(passed_parts(96 * 96, 7)) == 3
+    cycles, most = Machine(program_of(plan), profile).cycles(), most_cycles(plan, profile)
+    assert most is not None
+    assert cycles <= most <= 1.01 * cycles
+
+
+def test_nothing_is_said_of_tiles_that_enter_and_shift() -> None:
+    for outside in ("A", "AC"):
         plan, profile = cannon(2, (8, 8, 8), 32, "wse3-sdk-sim", outside)
         assert most_cycles(plan, profile) is None
 
