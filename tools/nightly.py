@@ -107,6 +107,7 @@ PARTS: list[Part] = [
             "agreement/test_instances_on_grids.py",
             "agreement/test_integer_sums.py",
             "agreement/test_long_tiles.py",
+            "agreement/test_loop_orders.py",
             "agreement/test_narrowed_sums.py",
             "agreement/test_nested_loops.py",
             "agreement/test_paired_values.py",

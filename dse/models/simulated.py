@@ -55,10 +55,10 @@ class SimulatedEvaluator:
         return True
 
     def kernels(self) -> Sequence[Kernel]:
-        """Return the compiled functions that a design may call: those of both engines."""
-        from tilewright.simulator.fast.fast_entries import machine_kernels
+        """Return the compiled functions that a design may call."""
+        from tilewright.simulator.search.search_kernels import search_kernels
 
-        return machine_kernels()
+        return search_kernels()
 
     def evaluate(self, point: Point) -> Outcome:
         """Search and execute one design; return its metrics and report details.

@@ -2,8 +2,8 @@
 
 They are shares of rank variables over the axes, at most one loop in time above the tiles (two where
 tiles of one loop fit no element), one or two buffers, resident or streamed weights, tiles that go
-round rings, the tensor whose values the engine takes from its register, and the scheme of the
-reduction.
+round rings, the tensor whose values the engine takes from its register, the scheme of the
+reduction, and the order of the loops on a tile.
 """
 
 from __future__ import annotations
@@ -57,8 +57,20 @@ class TimeTile:
 
 
 @dataclass(frozen=True, slots=True)
+class LoopOrder:
+    """The loops of the work on a tile, by rank variable, outermost first.
+
+    `above`: those above the Storage of the engine's register, all of them without one; `below`: the
+    loops of the vector operation, which index the output and not the input in the register.
+    """
+
+    above: tuple[str, ...]
+    below: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class GridFamily:
-    """Mappings that differ only in the scheme of the reduction.
+    """Mappings that differ in the scheme of the reduction and the loops on a tile only.
 
     `shares`: how elements divide the iteration space, in the order of the Spatial loops. `tile`:
     the loop in time above the tiles that pass, None if each element works on its whole share at
@@ -96,10 +108,14 @@ class GridFamily:
 
 @dataclass(frozen=True, slots=True)
 class GridChoice:
-    """One mapping of the mapspace: its family and the scheme of the reduction."""
+    """One mapping of the mapspace: its family, the scheme of the reduction, the loops on a tile.
+
+    `order`: of the loops; None for that of `GridMapspace.row_order`.
+    """
 
     family: GridFamily
     reduction: str
+    order: LoopOrder | None = None
 
 
 @dataclass(frozen=True)
@@ -432,7 +448,8 @@ class GridMapspace:
             dim = self.grid.dims[0 if share.axis == "X" else 1]
             nodes.append(Spatial(share.variable, tile[share.variable], dim, self.grid.fanout))
         nodes += self._memory(choice)
-        nodes += self._work(family, {**tile, **tile_sizes(family)})
+        order = choice.order or self.row_order(family, {**tile, **tile_sizes(family)})
+        nodes += self._work(family, order)
         return Mapping((*nodes, ComputeNode(self.einsum.name, self.grid.compute.name)))
 
     def _outside(self, family: GridFamily) -> Iterator[Node]:
@@ -473,18 +490,21 @@ class GridMapspace:
             scheme = "" if choice.reduction == "chain" else choice.reduction
             yield Storage((output,), memory, buffers=buffers, reduction=scheme)
 
-    def _work(self, family: GridFamily, tile: dict[str, int]) -> Iterator[Node]:
-        """Yield the nodes of the work on one tile, from the outermost in.
-
-        They are the loops around the vector operation, the Storage of the scalar in the register,
-        and the loops of the vector operation. `tile`: values of each rank variable in a tile.
-        """
-        taken = self.vector_variables(family.scalar)
-        yield from (Temporal(name, 1) for name in self.outer_loops(family, tile))
+    def _work(self, family: GridFamily, order: LoopOrder) -> Iterator[Node]:
+        """Yield the nodes of the work on one tile, from the outermost in."""
+        yield from (Temporal(name, 1) for name in order.above)
         if family.scalar is not None and self.grid.register is not None:
             yield Storage((family.scalar,), self.grid.register.name)
-        inner = [name for name in self.by_output if tile[name] > 1 and name in taken]
-        yield from (Temporal(name, 1) for name in inner)
+        yield from (Temporal(name, 1) for name in order.below)
+
+    def row_order(self, family: GridFamily, tile: Dict[str, int]) -> LoopOrder:
+        """Return the loops on a tile in the order of the output's ranks, those summed over inside.
+
+        All that may be are in the vector operation. `tile`: values of each rank variable in a tile.
+        """
+        taken = self.vector_variables(family.scalar)
+        below = (name for name in self.by_output if tile[name] > 1 and name in taken)
+        return LoopOrder(tuple(self.outer_loops(family, tile)), tuple(below))
 
     def outer_loops(self, family: GridFamily, tile: Dict[str, int]) -> list[str]:
         """Return the rank variables of the loops around the vector operation, outermost first.

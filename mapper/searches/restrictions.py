@@ -307,13 +307,15 @@ LOOPS_ABOVE_TILES = RestrictionKind(
     "A share of 12 columns comes whole or in tiles of 6, 4, 3, 2 or 1 columns, not in tiles of 5.",
 )
 TILE_LOOP_ORDER = RestrictionKind(
-    "loop order on a tile fixed",
-    "On a grid of elements the loops of the work on a tile stand in one order around the vector"
-    " operation: those over variables of the output, in the order of its ranks, above those that"
-    " are summed over. An input stands in the register if that leaves the vector operation a loop,"
-    " or if none does so.",
-    "With A in the register, Z[m, n] = A[m, k] * B[k, n] has a loop over m, one over k in it, and"
-    " vectors along n.",
+    "loops on a tile in the order of least work",
+    "On a grid of elements the work on a tile has one loop over each rank variable, and these stand"
+    " in the order, around the vector operation and in it, in which the instructions of an element"
+    " take the fewest cycles, waiting left out; where energy counts, also in those that take fewer"
+    " values into the register. An order with more work is no faster where streams do not contend"
+    " for links; elsewhere none is known that is. An input stands in the register if that leaves"
+    " the vector operation a loop, or if none does so.",
+    "With A in the register, Z[m, n] = A[m, k] * B[k, n] has vectors along n, and a loop over k"
+    " around a map over m if m is longer; a loop over m around a map over k takes more cycles.",
 )
 LISTED_REDUCTIONS = RestrictionKind(
     "listed reduction schemes",

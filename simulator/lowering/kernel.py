@@ -201,7 +201,7 @@ def declare_vectors(code: CodeBuilder, kernel: ElementKernel) -> None:
     innermost loop, and `<tensor>_rest`, those behind the first.
     """
     for name, loops in kernel.loops.items():
-        if _is_line(loops):
+        if is_line(loops):
             extent, stride = loops[0] if loops else (1, 1)
             code.mem1d(f"{name}_vector", name, extent=extent, stride=stride)
         else:
@@ -239,10 +239,10 @@ def _walks_on(kernel: ElementKernel, name: str) -> bool:
     """
     loops, turn = kernel.loops[name], _turn(kernel, name)
     is_dense = not loops or loops[0][1] == 1
-    return _is_line(loops) and (turn == 0 or (is_dense and turn == kernel.elements))
+    return is_line(loops) and (turn == 0 or (is_dense and turn == kernel.elements))
 
 
-def _is_line(loops: Sequence[tuple[int, int]]) -> bool:
+def is_line(loops: Sequence[tuple[int, int]]) -> bool:
     """Return whether a descriptor has one dimension, and a stride that one has room for."""
     return not loops or (len(loops) == 1 and abs(loops[0][1]) <= MOST_STRIDE)
 

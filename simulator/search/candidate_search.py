@@ -110,7 +110,8 @@ class CandidateSearch:
     @property
     def undecided(self) -> int:
         """Number of candidates of which no value is known, exact or an upper bound."""
-        return self._members - self._decided
+        further = self.heap.further if "heap" in self.__dict__ else 0
+        return self._members + further - self._decided
 
     @property
     def looked_at(self) -> int:
@@ -203,7 +204,7 @@ class CandidateSearch:
         """Return a candidate that has a plan, of the first family with one."""
         while self.heap:
             entry = self.heap.pop()
-            members = self.candidates.space.members(entry.family)
+            members = (choice for choice, _ in self.candidates.members(entry.family))
             for choice in members if entry.choice is None else (entry.choice,):
                 try:
                     self.candidates.plan(choice)

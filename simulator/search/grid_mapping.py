@@ -28,7 +28,6 @@ from tilewright.simulator.execution.execution import Execution, execute
 from tilewright.simulator.execution.mapped_workload import grid_path
 from tilewright.simulator.execution.prediction import Prediction, predict_execution
 from tilewright.simulator.execution.values.einsum_data import EinsumData
-from tilewright.simulator.fast.fast_entries import machine_kernels
 from tilewright.simulator.isa.machine_errors import RunStoppedError
 from tilewright.simulator.known.search_answers import SearchAnswers
 from tilewright.simulator.lowering.addresses import LeftTensors
@@ -53,6 +52,7 @@ from tilewright.simulator.search.grid_certificate import (
 from tilewright.simulator.search.grid_search import GridSearchResult, no_mapping
 from tilewright.simulator.search.paths.path_graph import OptionPath, PathQuestion, PathsLeft
 from tilewright.simulator.search.paths.path_search import CascadeLimits, search_cascade
+from tilewright.simulator.search.search_kernels import search_kernels
 
 Progress = Callable[[int, float, float], None]
 AT_ONCE = 0.2
@@ -160,7 +160,7 @@ def map_on_grid(
     request = request or GridRequest()
     if request.budget_s is not None:
         grid_paths(arch, workload)  # what the elements do not compute is said at once
-        compile_first(machine_kernels(), lambda: None)
+        compile_first(search_kernels(), lambda: None)
     start = time.perf_counter()
     exchanges = request.exchanges and request.objective != "edp"
     limits = request.limits(len(workload.einsums))

@@ -69,10 +69,10 @@ def compile_engine(tell: Callable[[Progress], None]) -> None:
 
     `tell`: gets what is done, if anything is.
     """
-    from tilewright.simulator.fast.fast_entries import machine_kernels
+    from tilewright.simulator.search.search_kernels import search_kernels
 
     state = Progress("compiling the engine, once on a computer", inf, 0.0)
-    compile_first(machine_kernels(), lambda: tell(state))
+    compile_first(search_kernels(), lambda: tell(state))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from threading import Lock
 from typing import Any, Final
 
 from tilewright.arch.flattening.flat import FlatArch
-from tilewright.mapper.grid.grid_mapspace import GridChoice, GridFamily, GridMapspace
+from tilewright.mapper.grid.grid_mapspace import GridChoice, GridFamily, GridMapspace, LoopOrder
 from tilewright.mapper.searches.shared.hit_counts import EINSUMS, SIMULATIONS
 from tilewright.simulator.execution.known.canonical_names import canonical_names, with_plain_ranks
 from tilewright.simulator.execution.known.known_bounds import Bound, KnownBounds
@@ -71,7 +71,7 @@ class KnownCycles:
         self._new: dict[str, dict[str, int | None]] = {_RAN: {}, _TIMED: {}}
         self._running: dict[str, Any] = {}
         self._bounds: dict[int, Any] = {}
-        self._names: dict[GridFamily, str] = {}
+        self._names: dict[tuple[GridFamily, LoopOrder | None], str] = {}
         self._found: dict[str, Any] = {}
         if question is None or not store.keeps:
             return
@@ -143,10 +143,10 @@ class KnownCycles:
             return cycles
 
     def _name(self, choice: GridChoice) -> str:
-        if choice.family not in self._names:
-            key = content_key(choice.family, names=self._stand_for)
-            self._names[choice.family] = key[:20]
-        return f"{self._names[choice.family]} {choice.reduction}"
+        mapped = choice.family, choice.order
+        if mapped not in self._names:
+            self._names[mapped] = content_key(mapped, names=self._stand_for)[:20]
+        return f"{self._names[mapped]} {choice.reduction}"
 
     def save(self) -> None:
         """Keep what was found, beside what others have kept meanwhile."""

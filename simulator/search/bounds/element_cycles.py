@@ -95,6 +95,10 @@ class ElementCycles:
             until=until,
         )
 
+    def alone_with(self, tiles: FamilyTiles, vector: tuple[str, ...]) -> Numbers:
+        """Return the least cycles of such an element where its operation runs over some loops."""
+        return self.work.with_vector(tiles, vector) + most(*self._receives(tiles))
+
     def _received(self, tiles: FamilyTiles) -> list[tuple[TensorAccess, Numbers, bool]]:
         """Return the inputs that an element receives: access, words, whether in tiles."""
         family = tiles.family

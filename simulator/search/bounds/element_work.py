@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import prod
+from math import inf, prod
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -27,12 +27,24 @@ from tilewright.simulator.search.bounds.elementwise import (
     Integers,
     Numbers,
     by_several,
-    chosen,
     least,
     most,
 )
 from tilewright.simulator.search.bounds.family_tiles import FamilyTiles
 from tilewright.simulator.search.bounds.vector_reads import TileInMemory, VectorReads
+from tilewright.simulator.search.orders.around_entry import (
+    BACK,
+    BEGIN,
+    FIRSTS,
+    MAP,
+    OPERATION,
+    TILES,
+    TURN,
+    Floats,
+    OuterLoops,
+    least_around,
+)
+from tilewright.simulator.search.orders.vector_choices import vector_choices
 
 ALWAYS_ROOM: Final = 2
 MOST_TENSORS: Final = 4
@@ -43,13 +55,15 @@ class OperationRate(NamedTuple):
     """Values that an operation takes at once, and its cycles for such a group.
 
     `met`: cycles of a group whose two reads are of the same memory bank. `sources`: the tensors
-    that it reads as vectors in memory, all but the one in the register.
+    that it reads as vectors in memory, all but the one in the register. `has_own`: whether the
+    machine has an operation for it.
     """
 
     group: int
     cycles: float
     met: float
     sources: Sequence[TensorAccess] = ()
+    has_own: bool = True
 
 
 class WorkCycles(NamedTuple):
@@ -77,13 +91,16 @@ class _VectorOperation(NamedTuple):
 
     `outer`: rank variables of the loops around it, outermost first; `vector`: those that it runs
     over; `length`: its points. `paces`: of the operations that only write the output, as it has no
-    values yet, and of the others.
+    values yet, and of the others. `walks`: whether a loop, innermost, may be a map; no other loop
+    may. `is_best`: whether no operation over other loops, or in another order, is better.
     """
 
     outer: list[str]
-    vector: list[str]
+    vector: Sequence[str]
     length: Numbers
     paces: Sequence[_Pace] = ()
+    walks: Mapping[str, Numbers] = {}
+    is_best: Numbers = False
 
 
 @dataclass(frozen=True)
@@ -152,31 +169,100 @@ class ElementWork:
         """Return the work of so many families; those whose tiles have the same loops at once."""
         total, on_tile = np.zeros(number), np.zeros(number)
         for several, places in by_several(tiles.tile, number):
-            total[places], on_tile[places] = self._of_loops(_taken(tiles, places), several)
+            total[places], on_tile[places] = self._of_loops(
+                _taken(tiles, places), several, len(places)
+            )
         return zip(total.tolist(), on_tile.tolist(), strict=True)
 
-    def _of_loops(self, tiles: FamilyTiles, several: frozenset[str]) -> WorkCycles:
-        """Return the work of families; `several`: variables with several values in their tiles."""
-        operation = self._operation(tiles, several)
-        return WorkCycles(self._all_tiles(tiles, operation), self._on_tile(tiles, operation))
+    def _of_loops(self, tiles: FamilyTiles, several: frozenset[str], number: int = 1) -> WorkCycles:
+        """Return the work of so many families, with the best loops on a tile of each.
 
-    def _operation(self, tiles: FamilyTiles, several: frozenset[str]) -> _VectorOperation:
+        `several`: variables with several values in their tiles.
+        """
+        work = WorkCycles(inf, inf)
+        for vector in self._vectors(tiles, several):
+            if work.total is not inf:
+                least_work = self._least_work(tiles, vector)
+                if np.all(least_work.total >= work.total):
+                    work = WorkCycles(work.total, least(work.on_tile, least_work.on_tile))
+                    continue
+            operation = self._operation(tiles, several, vector)
+            moving, on_tile = self._all_tiles(tiles, operation), self._on_tile(tiles, operation)
+            total = moving + self._around(tiles, operation, number)
+            work = WorkCycles(least(work.total, total), least(work.on_tile, on_tile))
+            if np.all(operation.is_best):
+                break
+        return work
+
+    def _vectors(self, tiles: FamilyTiles, several: frozenset[str]) -> list[tuple[str, ...]]:
+        """Return the loops that an operation may run over, in those orders that bounds tell apart.
+
+        `several`: variables with several values in the tiles.
+        """
+        choices = list(vector_choices(self.space, tiles.family.scalar, several))
+        if self._has_exact_reads(tiles, several, choices[0]):
+            return choices
+        return list({vector[-1:]: vector for vector in reversed(choices)}.values())[::-1]
+
+    def _has_exact_reads(
+        self, tiles: FamilyTiles, several: frozenset[str], vector: tuple[str, ...]
+    ) -> bool:
+        """Whether the plan of an operation has all its loops, and one read of each tensor.
+
+        `vector`: one choice of them; `several`: variables with several values in the tiles.
+        """
+        names = self.space.einsum.tensors
+        if tiles.family.scalar is None:  # a plan may find room for some of the loops only
+            kept = self.space.einsum.outputs[0].rank_variables
+            if len(several & kept) > min(ALWAYS_ROOM, len(vector)):
+                return False
+        return len(set(names)) == len(names) <= MOST_TENSORS
+
+    def _least_work(self, tiles: FamilyTiles, vector: tuple[str, ...]) -> WorkCycles:
+        """Return the least work with an operation over some loops, wherever its tiles lie."""
+        rates, prices = self._rates_with(tiles.family.scalar), self._prices(tiles.family.scalar)
+        moving = min(rate.cycles / rate.group for rate in rates)
+        length = prod(tiles.tile[name] for name in vector)
+        around = min(prices[OPERATION], prices[TURN])
+        total, on_tile = (
+            prod(sizes.values()) // length * around + prod(sizes.values()) * moving
+            for sizes in (tiles.local, tiles.tile)
+        )
+        return WorkCycles(total, on_tile)
+
+    def with_vector(self, tiles: FamilyTiles, vector: tuple[str, ...]) -> Numbers:
+        """Return the cycles of an element's operations on its points, in the best order around.
+
+        `tiles`: of one family; `vector`: the loops of the vector operation, outermost first.
+        """
+        several = frozenset(name for name, size in tiles.tile.items() if size > 1)
+        operation = self._operation(tiles, several, vector)
+        return self._all_tiles(tiles, operation) + self._around(tiles, operation, 1)
+
+    def _operation(
+        self, tiles: FamilyTiles, several: frozenset[str], vector: tuple[str, ...]
+    ) -> _VectorOperation:
+        """Return the operation over some loops, outermost first."""
         space, scalar, tile = self.space, tiles.family.scalar, tiles.tile
-        outer = space.outer_loops(tiles.family, {name: 1 + (name in several) for name in tile})
-        if scalar is None:  # the operation runs over the loops of the output
+        is_exact = self._has_exact_reads(tiles, several, vector)
+        outer = [name for name in space.by_output if name in several and name not in vector]
+        if scalar is None:
             kept = space.einsum.outputs[0].rank_variables
             outer = [name for name in outer if name not in kept]
-        vector = [name for name in space.by_output if name in several and name not in outer]
         length = prod(tile.values()) // prod(tile[name] for name in outer)
         operation = _VectorOperation(outer, vector, length)
-        names = space.einsum.tensors
-        has_room = scalar is not None or len(vector) <= ALWAYS_ROOM
-        if has_room and len(set(names)) == len(names) <= MOST_TENSORS:
-            reads = VectorReads(vector, outer, tile, self._held(tiles))
-            paces = [self._exact_pace(operation, rate, reads) for rate in self._rates_with(scalar)]
-        else:
-            paces = [self._pace(operation, rate) for rate in self._rates_with(scalar)]
-        return operation._replace(paces=paces)
+        rates = self._rates_with(scalar)
+        if not is_exact:
+            return operation._replace(paces=[self._pace(operation, rate) for rate in rates])
+        reads = VectorReads(vector, outer, tile, self._held(tiles))
+        paces = [self._exact_pace(operation, rate, reads) for rate in rates]
+        is_best = (reads.row == length) & all(not pace.further for pace in paces)
+        walks: dict[str, Numbers] = {}
+        if scalar is not None and rates[1].has_own:
+            for name in space.einsum.access(scalar).rank_variables.intersection(outer):
+                walks[name] = reads.goes_on(name, length) & (tile[name] >= LEAST_TURNS)
+                is_best = is_best & (walks[name] == (tile[name] >= LEAST_TURNS))
+        return operation._replace(paces=paces, walks=walks, is_best=is_best)
 
     def _exact_pace(
         self, operation: _VectorOperation, rate: OperationRate, reads: VectorReads
@@ -204,24 +290,58 @@ class ElementWork:
         return _Pace(groups, rate.met if always_meets else rate.cycles)
 
     def _all_tiles(self, tiles: FamilyTiles, operation: _VectorOperation) -> Numbers:
-        """Return the cycles of operations on all points, and of the loops around."""
-        profile, output_variables = self.profile, self.space.einsum.outputs[0].rank_variables
-        family, local, tile = tiles.family, tiles.local, tiles.tile
-        outer, length = operation.outer, operation.length
-        first = prod(local[name] for name in output_variables) // length
-        load = profile.descriptor_use_cycles + profile.descriptor_load_cycles
-        if family.scalar is not None:
-            load += profile.scalar_load_cycles
-        turns = prod(local.values()) // length
-        loops = [(tile[name], name not in output_variables) for name in outer]
-        of_tile = prod(tile[name] for name in outer)
-        moved = _moving(operation, turns // of_tile, turns, first)
-        by_loops = turns * load + self._control(tiles, loops)
-        if family.scalar is None or not outer:
-            return moved + by_loops
-        by_map = self._walk(turns, loops) + self._control(tiles, loops[:-1])
-        may_walk = tile[outer[-1]] >= LEAST_TURNS
-        return moved + chosen(may_walk, least(by_loops, by_map), by_loops)
+        """Return the cycles in which operations on all points move values."""
+        length = operation.length
+        turns = prod(tiles.local.values()) // length
+        of_tile = prod(tiles.tile[name] for name in operation.outer)
+        kept = self.space.einsum.outputs[0].rank_variables
+        first = prod(tiles.local[name] for name in kept) // length
+        return _moving(operation, turns // of_tile, turns, first)
+
+    def _around(self, tiles: FamilyTiles, operation: _VectorOperation, number: int) -> Numbers:
+        """Return the cycles around the operations, in the best order of the loops.
+
+        `number`: of families.
+        """
+        outer, time = operation.outer, tiles.family.tile
+        kept = self.space.einsum.outputs[0].rank_variables
+        loops = OuterLoops(
+            np.empty((number, len(outer)), dtype=np.int64),
+            np.empty((number, len(outer)), dtype=np.bool_),
+            np.array([name not in kept for name in outer], dtype=np.bool_),
+            np.empty((number, 2), dtype=np.int64),
+            self._prices(tiles.family.scalar),
+        )
+        for place, name in enumerate(outer):
+            loops.turns[:, place] = tiles.tile[name]
+            loops.walks[:, place] = operation.walks.get(name, False)
+        adds = time is not None and time.variable not in kept
+        loops.tiles[:, FIRSTS] = tiles.passes if adds else tiles.steps
+        loops.tiles[:, TILES] = tiles.steps
+        cycles = np.empty(number)
+        least_around(loops, np.empty(1 << len(outer)), cycles)
+        return cycles if tiles.alike is not None else float(cycles[0])
+
+    def _prices(self, scalar: str | None) -> Floats:
+        """Return the prices of the loops around an operation; `scalar`: the register's input."""
+        if scalar not in self._known_prices:
+            profile, prices = self.profile, np.empty(5)
+            prices[BACK] = profile.loop_back_edge_cycles
+            begin = profile.counter_cycles + profile.branch_not_taken_cycles
+            prices[BEGIN] = begin - profile.loop_back_edge_cycles  # behind the last turn is none
+            prices[OPERATION] = self.load
+            if scalar is not None:
+                prices[OPERATION] += profile.scalar_load_cycles
+            loads = 2 * min(profile.counter_cycles, profile.task_control_cycles)
+            end = 2 * profile.scalar_operation_cycles
+            prices[MAP] = loads + profile.descriptor_use_cycles + end
+            prices[TURN] = profile.map_step_cycles + 1
+            self._known_prices[scalar] = prices
+        return self._known_prices[scalar]
+
+    @cached_property
+    def _known_prices(self) -> dict[str | None, Floats]:
+        return {}
 
     def _on_tile(self, tiles: FamilyTiles, operation: _VectorOperation) -> Numbers:
         """Return the cycles in which operations move the values of one tile.
@@ -249,36 +369,6 @@ class ElementWork:
     def _wide(self, access: TensorAccess) -> int:
         """Return the 16-bit words of a value."""
         return DTYPES[dtype_of(access, self.space.computed)]
-
-    def _walk(self, turns: Numbers, loops: Sequence[tuple[Numbers, bool]]) -> Numbers:
-        """Return the cycles around operations that a map over the innermost loop calls.
-
-        `turns`: product of the turns of all loops, on all tiles. `loops`: (turns, summed over),
-        outermost first.
-        """
-        profile = self.profile
-        starts = turns // loops[-1][0] * profile.descriptor_use_cycles
-        return turns * (1 + profile.map_step_cycles) + starts
-
-    def _control(self, tiles: FamilyTiles, loops: list[tuple[Numbers, bool]]) -> Numbers:
-        """Return the cycles of the loops' branches; `loops`: (turns, summed over), outermost first.
-
-        A loop that is summed over has its first turn in front of it, unless values are there.
-        """
-        first, time = self._branches(loops, is_first=True), tiles.family.tile
-        if time is None or time.variable in self.space.einsum.outputs[0].rank_variables:
-            return tiles.steps * first
-        later = self._branches(loops, is_first=False)
-        return tiles.passes * first + (tiles.steps - tiles.passes) * later
-
-    def _branches(self, loops: list[tuple[Numbers, bool]], *, is_first: bool) -> Numbers:
-        if not loops:
-            return 0.0
-        (count, is_summed), inner = loops[0], loops[1:]
-        cycles, turns = 0.0, count
-        if is_summed and is_first:
-            cycles, turns, is_first = self._branches(inner, is_first=True), count - 1, False
-        return cycles + self.loop(turns) + turns * self._branches(inner, is_first=is_first)
 
     def loop(self, turns: Numbers) -> Numbers:
         """Return the cycles of the branches of a loop."""
@@ -310,7 +400,7 @@ class ElementWork:
         if name is None:
             steps = scalar_steps(einsum, numbers, has_scalar=has_scalar)
             cycles = float((steps + 1) * profile.scalar_operation_cycles + profile.map_step_cycles)
-            return OperationRate(1, cycles, cycles)
+            return OperationRate(1, cycles, cycles, has_own=False)
         timing = profile.operations[name]
         least_cycles = min(timing.cycles)
         met = max(least_cycles, timing.cycles[1] * profile.bank_conflict_factor)

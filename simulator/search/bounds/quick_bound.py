@@ -138,6 +138,14 @@ class QuickBound:
         alone = self._element.alone(tiles) if alone is None else alone
         return float(self._cycles(tiles, streams, sums, alone))
 
+    def alone_cycles(self, family: GridFamily, vector: tuple[str, ...]) -> float:
+        """Return cycles that no element which neither adds nor sends goes below, for some orders.
+
+        `vector`: the rank variables of the vector operation, outermost first; the loops around it
+        stand in any order.
+        """
+        return float(self._element.alone_with(self._tiles(family), vector))
+
     def together(
         self, families: Sequence[GridFamily], *, has_energy: bool = False
     ) -> list[FamilyBound]:

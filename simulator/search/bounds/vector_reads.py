@@ -113,6 +113,19 @@ class VectorReads:
                 is_stretch = is_stretch & goes_on
             yield name, is_stretch
 
+    def goes_on(self, name: str, length: Numbers) -> Numbers:
+        """Return whether a turn of a loop leaves each vector, or moves it behind its end.
+
+        `name`: the loop's rank variable; `length`: values of a vector. Each must be one stretch of
+        memory, or the operation has no map around it (`can_walk`).
+        """
+        goes_on: Numbers = self.row == length
+        for moves in self._moves.values():
+            turn = moves.get(name, 0)
+            is_dense = moves.get(self.vector[-1], 0) == 1 if self.vector else True
+            goes_on = goes_on & ((turn == 0) | (is_dense & (turn == length)))
+        return goes_on
+
     def most_apart(self, first: str, second: str, group: int) -> Numbers:
         """Return in how many turns of the loops around groups meet on no bank, at the most.
 

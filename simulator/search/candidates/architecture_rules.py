@@ -28,16 +28,22 @@ def bounds_under_rules(bound_of: BoundOf, flat: FlatArch, space: GridMapspace) -
     """
     if not _has_rules(flat, space):
         return bound_of
-    conventions = conventions_called("default")
 
     def bound(family: GridFamily) -> float:
-        mapping = space.mapping_of(GridChoice(family, "chain"))
-        for sentence in placement_broken(space.einsum, flat, mapping, conventions):
-            raise ForbiddenMapping(sentence)
-        space_time(flat, space.einsum, mapping, space.staying)
+        choice = GridChoice(family, "chain")
+        check_rules(flat, space, choice)
+        space_time(flat, space.einsum, space.mapping_of(choice), space.staying)
         return bound_of(family)
 
     return bound
+
+
+def check_rules(flat: FlatArch, space: GridMapspace, choice: GridChoice) -> None:
+    """Raise ForbiddenMapping for a choice that breaks a rule of the architecture, with the rule."""
+    if _has_rules(flat, space):
+        conventions, mapping = conventions_called("default"), space.mapping_of(choice)
+        for sentence in placement_broken(space.einsum, flat, mapping, conventions):
+            raise ForbiddenMapping(sentence)
 
 
 def _has_rules(flat: FlatArch, space: GridMapspace) -> bool:

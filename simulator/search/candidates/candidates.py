@@ -38,9 +38,8 @@ from tilewright.simulator.execution.einsum_execution import (
 )
 from tilewright.simulator.execution.known.known_cycles import CyclesQuestion, KnownCycles
 from tilewright.simulator.execution.values.einsum_data import EinsumData
-from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.lowering.addresses import NOTHING_KEPT, LeftTensors
-from tilewright.simulator.lowering.cycle_bound import Works, alone_cycles, lower_bound
+from tilewright.simulator.lowering.cycle_bound import Works, lower_bound
 from tilewright.simulator.lowering.plan import Plan, plan_of, program_of, with_reduction
 from tilewright.simulator.lowering.sums.sum_chains import line_costs
 from tilewright.simulator.lowering.task_cycles import BodyCycles
@@ -51,10 +50,14 @@ from tilewright.simulator.run.machine import Stop
 from tilewright.simulator.search.bounds.division_bound import DivisionBound
 from tilewright.simulator.search.bounds.family_bounds import FamilyBounds
 from tilewright.simulator.search.bounds.quick_bound import QuickBound
-from tilewright.simulator.search.candidates.architecture_rules import bounds_under_rules
+from tilewright.simulator.search.candidates.architecture_rules import (
+    bounds_under_rules,
+    check_rules,
+)
 from tilewright.simulator.search.candidates.program_cycles import ProgramCycles
 from tilewright.simulator.search.candidates.transposition import transposed_choice
 from tilewright.simulator.search.grid_certificate import GridObjective, objective_value
+from tilewright.simulator.search.orders.best_orders import OrderedWork, TileOrders
 
 MOST_PLANS: Final = 512
 MOST_ELEMENTS: Final = 1 << 20
@@ -63,15 +66,15 @@ MOST_VISITS: Final = 1 << 35
 """Cycles times elements of the longest run on a large grid that a search begins: some 20 minutes
 (docs/validation/engine-speed.md)."""
 MOST_SIZES: Final = 1 << 14
-"""Sizes of shares and tiles for which the cycles of an element are kept."""
+"""Sizes of shares and tiles for which the best orders of loops are kept."""
 
 
 class BoundedFamily(NamedTuple):
-    """A family of mappings that differ in the scheme of their reduction only, with its lower bound.
+    """A family: mappings alike but for sums and loops on a tile, with its lower bound.
 
     `bound`: no member has a smaller objective value; `words`: 16-bit words of an element's memory
     that its tiles need at least, `persistent`: those of its persistent tensors among them.
-    `members`: number of its mappings.
+    `members`: number of its mappings, one for each scheme of the reduction.
     """
 
     bound: float
@@ -93,13 +96,14 @@ def check_computed(einsum: Einsum, grid: Grid) -> None:
 class Candidates:
     """All mappings of one Einsum that a search looks at, in families with their bounds.
 
-    A family differs in the scheme of the reduction only; a choice is one member. `objective`:
+    A choice is one member of a family. `objective`:
     latency, energy or edp; `settings`: machine and operands. `flat`: path of components to the
     compute of the grid. `space`: the mapspace; `quick`: lower bounds of its families. `kept`:
     addresses of tensors that stay in the elements between Einsums. `data`: operands on which they
     run. `families`: all of them, or those bounded in time if not `is_whole`; `infeasible`: number
     of members of families that do not fit an element, by reason. `known`: what equal questions have
     found; `known_cycles`: by choice, once they were found for it or for the transposed one.
+    `counts_energy`: whether energy counts beside an objective of latency, as in a front.
     """
 
     objective: GridObjective
@@ -116,10 +120,11 @@ class Candidates:
     _least_cycles: dict[GridChoice, int] = field(init=False, default_factory=dict, repr=False)
     _found: ProgramCycles = field(init=False, repr=False, compare=False)
     is_whole: bool = True
+    counts_energy: bool = False
     _plans: ValueCache = field(init=False, repr=False, compare=False)
     _first_plans: ValueCache = field(init=False, repr=False, compare=False)
     _works: ValueCache = field(init=False, repr=False, compare=False)
-    _alone: ValueCache = field(init=False, repr=False, compare=False)
+    _orders: ValueCache = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         kept = max(1, MOST_ELEMENTS // self._elements)
@@ -127,7 +132,7 @@ class Candidates:
         object.__setattr__(self, "_plans", ValueCache(min(kept, MOST_PLANS)))
         object.__setattr__(self, "_first_plans", ValueCache(min(kept, MOST_PLANS)))
         object.__setattr__(self, "_works", ValueCache(MOST_PLANS))
-        object.__setattr__(self, "_alone", ValueCache(MOST_SIZES))
+        object.__setattr__(self, "_orders", ValueCache(MOST_SIZES))
 
     @staticmethod
     def of(
@@ -262,18 +267,20 @@ class Candidates:
         profile = self.quick.profile
         reserved, channels = profile.sram_reserved_bytes, profile.border_channels
         first: Plan = self._first_plans.of(
-            choice.family, lambda: plan_of(self.read(choice), reserved, self.kept, channels)
+            (choice.family, choice.order),
+            lambda: plan_of(self.read(choice), reserved, self.kept, channels),
         )
         return with_reduction(first, choice.reduction)
 
     def least_cycles(self, choice: GridChoice) -> int:
         """Return the lower bound of a choice's cycles, by its plan.
 
-        The work of elements is counted once for all members of a family, and the bound once for a
-        choice and the transposed one. Raises InfeasibleMapping if the choice has no plan.
+        The work of elements is counted once for all members with one order of loops, and the bound
+        once for a choice and the transposed one. Raises InfeasibleMapping if the choice has no
+        plan.
         """
         if choice not in self._least_cycles:
-            works: Works = self._works.of(choice.family, dict)
+            works: Works = self._works.of((choice.family, choice.order), dict)
             cycles = lower_bound(self.plan(choice), self.quick.profile, works)
             self._keep(self._least_cycles, choice, cycles)
         return self._least_cycles[choice]
@@ -296,30 +303,43 @@ class Candidates:
         """
         return self.value_of(self.least_cycles(choice), self.energy(choice))
 
-    def alone(self, family: GridFamily) -> BodyCycles | None:
-        """Return the cycles of an element of a family without sums and sends, by a plan.
+    def orders(self, family: GridFamily) -> tuple[OrderedWork, ...]:
+        """Return the best orders of a family's loops on a tile, with the work of an element.
 
-        None if its first member has no plan. Families whose elements have shares and tiles of the
-        same sizes have one answer.
+        Families whose elements have shares and tiles of the same sizes have one answer.
         """
         sizes = local_sizes(self.space.einsum, family.shares)
         is_added = max(self.space.groups(family.shares)) > 1
         key = tuple(sizes.values()), replace(family, shares=()), is_added
-        return self._alone.of(key, partial(self._alone_of, family))
+        found: tuple[OrderedWork, ...] = self._orders.of(key, partial(self._orders_of, family))
+        return found
 
-    def _alone_of(self, family: GridFamily) -> BodyCycles | None:
-        try:
-            plan = self.plan(self.space.members(family)[0])
-            return alone_cycles(plan, self.quick.profile)
-        except (InfeasibleMapping, ProgramError):
-            return None
+    def _orders_of(self, family: GridFamily) -> tuple[OrderedWork, ...]:
+        by_energy = self.objective != "latency" or self.counts_energy
+        orders = TileOrders(self.quick, self._plan_under_rules, by_energy)
+        return orders.best(self.space.members(family)[0])
+
+    def _plan_under_rules(self, choice: GridChoice) -> Plan:
+        """Return the plan of a choice; raises ForbiddenMapping for an order that breaks a rule."""
+        if choice.order is not None:
+            check_rules(self.flat, self.space, choice)
+        return self.plan(choice)
+
+    def members(self, family: GridFamily) -> list[tuple[GridChoice, OrderedWork]]:
+        """Return the choices of a family, each with the work of an element alone."""
+        return [
+            (replace(choice, order=work.order), work)
+            for work in self.orders(family)
+            for choice in self.space.members(family)
+        ]
 
     def least_value(
         self, family: GridFamily, reduction: str | None, alone: BodyCycles | None
     ) -> float:
         """Return an objective value that no member of a family goes below.
 
-        reduction: scheme of the members that count, None for all; `alone`: as this class's `alone`.
+        reduction: scheme of the members that count, None for all; `alone`: cycles of an element
+        without sums and sends, by a plan, None where they are not known.
         """
         cycles = self.quick.cycles(family, reduction, alone)
         return self.value_of(cycles, self.least_energy(family, reduction))

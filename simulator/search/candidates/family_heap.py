@@ -64,7 +64,8 @@ class HeapEntry:
 class FamilyHeap:
     """The entries of a search, least bounds first.
 
-    `entries`: a heap of them.
+    `entries`: a heap of them. `further`: choices that came in beside one for each scheme of the
+    reduction, as their loops on a tile have several best orders.
     """
 
     def __init__(
@@ -76,7 +77,7 @@ class FamilyHeap:
         """Begin with families and their quick bounds."""
         self.candidates, self.metrics = candidates, metrics
         self.entries: list[HeapEntry] = []
-        self._alone: dict[int, BodyCycles | None] = {}
+        self.further = 0
         self._number = 0
         self.add(families)
 
@@ -98,7 +99,9 @@ class FamilyHeap:
 
     def size(self, entry: HeapEntry) -> int:
         """Return the number of choices that an entry stands for."""
-        return 1 if entry.choice is not None else len(self.candidates.space.members(entry.family))
+        if entry.choice is not None:
+            return 1
+        return len(self.candidates.space.members(entry.family))
 
     def pop(self) -> HeapEntry:
         """Take the entry with the least bounds out."""
@@ -130,9 +133,10 @@ class FamilyHeap:
         """Yield the choices of a family with their quick bounds."""
         planned = entry if entry.is_planned else self._by_work(entry)
         number, family = planned.order[0], planned.family
-        alone = self._alone.pop(number)
-        for place, choice in enumerate(self.candidates.space.members(family)):
-            bounds = self.metrics.of_members(family, choice.reduction, alone)
+        members = self.candidates.members(family)
+        self.further += len(members) - len(self.candidates.space.members(family))
+        for place, (choice, work) in enumerate(members):
+            bounds = self.metrics.of_members(family, choice.reduction, work.alone)
             yield HeapEntry(_greater(bounds, planned), (number, place), family, choice)
 
     def planned(self, entry: HeapEntry, choice: GridChoice) -> HeapEntry:
@@ -146,10 +150,11 @@ class FamilyHeap:
         return replace(entry, bounds=_greater(bounds, entry), is_planned=True)
 
     def _by_work(self, entry: HeapEntry) -> HeapEntry:
-        """Return a family with its bounds by the work of a plan."""
-        alone = self._alone[entry.order[0]] = self.candidates.alone(entry.family)
-        bounds = self.metrics.of_members(entry.family, None, alone)
-        return replace(entry, bounds=_greater(bounds, entry), is_planned=True)
+        """Return a family with its bounds by the work of plans, in the best orders of loops."""
+        orders = self.candidates.orders(entry.family)
+        bounds = [self.metrics.of_members(entry.family, None, work.alone) for work in orders]
+        least = tuple(map(min, zip(*bounds, strict=True)))
+        return replace(entry, bounds=_greater(least, entry), is_planned=True)
 
 
 def _greater(bounds: Values, entry: HeapEntry) -> Values:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -142,6 +142,7 @@ class GridFrontSearch:
         candidates = Candidates.unbounded("latency", self.settings, flat, space).bounded(
             budget.share(BOUNDING_SHARE) if self.budget_s else UNLIMITED
         )
+        candidates = replace(candidates, counts_energy="energy" in self.metrics)
         walk = _FrontWalk(candidates, self.metrics, budget)
         self._go_on(walk, budget)
         if walk.widen(budget):

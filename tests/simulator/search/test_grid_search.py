@@ -7,6 +7,7 @@ from math import inf
 import pytest
 from explore import at_night
 from grid_mappings import HARDWARE, einsum_workload, grid_arch, typed_workload
+from loop_orders import all_orders
 
 from tilewright.arch.files.source import load_document
 from tilewright.arch.spec.load import load_arch
@@ -33,17 +34,20 @@ QUICK = ("largest of rows",)
 
 
 def everything(form: str, settings: ExecutionSettings) -> list[tuple[float, float]]:
-    """Execute all mappings with any division of the work; return (latency, energy) of each."""
+    """Execute all mappings, with any division of the work and any order of the loops on a tile.
+
+    Return (latency, energy) of each.
+    """
     flat, einsum = grid_arch(form, 32, 2, 2), einsum_workload(form).einsums[0]
     space = GridMapspace(grid_of(flat), einsum, CONSTRAINTS[form])
     results = []
     further = space.further_shares(inf, 1 << 20)
     assert further is not None
     for family in chain.from_iterable(map(space.families_of, (*space.shares(), *further))):
-        for choice in space.members(family):
+        for choice, order in product(space.members(family), all_orders(space, family)):
+            mapping = space.mapping_of(replace(choice, order=order))
             try:
-                read = space_time(flat, einsum, space.mapping_of(choice))
-                run = execute_einsum(read, settings)
+                run = execute_einsum(space_time(flat, einsum, mapping), settings)
             except InfeasibleMapping:
                 continue
             results.append((run.latency, run.energy))

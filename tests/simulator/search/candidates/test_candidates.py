@@ -35,7 +35,7 @@ def test_bounds_and_values_of_members(form: str, objective: GridObjective) -> No
     candidates = candidates_of(form, objective)
     few, executed = 1 + 1e-9, 0
     for bounded in candidates.families[::7]:
-        alone = candidates.alone(bounded.family)
+        alone = candidates.orders(bounded.family)[0].alone
         least = candidates.least_value(bounded.family, None, alone)
         for choice in candidates.space.members(bounded.family)[:2]:
             quick = candidates.least_value(bounded.family, choice.reduction, alone)
@@ -113,9 +113,9 @@ def test_elements_with_shares_of_one_size_work_alike(form: str) -> None:
     )
     plans, families = [], [bounded.family for bounded in candidates.families]
     for family in random.Random(form).sample(families, min(150, len(families))):
-        shared = candidates.alone(family)
+        shared = candidates.orders(family)[0].alone
         try:
-            plan = candidates.plan(candidates.space.members(family)[0])
+            plan = candidates.plan(candidates.members(family)[0][0])
             assert shared == alone_cycles(plan, candidates.quick.profile)
         except (InfeasibleMapping, ProgramError):
             assert shared is None

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import chain
+from dataclasses import replace
+from itertools import chain, product
 from math import inf
 
 import pytest
 from grid_mappings import einsum_workload, grid_arch
+from loop_orders import all_orders
 
 from tilewright.mapper.grid.grid import grid_of
 from tilewright.mapper.grid.grid_constraints import GridConstraints
@@ -42,9 +44,10 @@ def all_values(form: str, metrics: tuple[str, ...]) -> set[tuple[float, ...]]:
     further = space.further_shares(inf, 1 << 20)
     assert further is not None
     for family in chain.from_iterable(map(space.families_of, (*space.shares(), *further))):
-        for choice in space.members(family):
+        for choice, order in product(space.members(family), all_orders(space, family)):
+            mapping = space.mapping_of(replace(choice, order=order))
             try:
-                run = execute_einsum(space_time(flat, einsum, space.mapping_of(choice)))
+                run = execute_einsum(space_time(flat, einsum, mapping))
             except InfeasibleMapping:
                 continue
             values.add(metrics_of(run, metrics))
