@@ -148,7 +148,7 @@ def search_options() -> Callable[[F], F]:
         click.option("--front", default="", metavar="METRICS", callback=_metrics,
                      help="Find the whole Pareto set over these: energy, latency, edp, usage (bits"
                      " used of every finite memory), usage.MEMORY; separated by commas. With"
-                     " --machine: latency, energy, of one Einsum also usage (of an element)."),
+                     " --machine: latency, energy, usage (of an element)."),
         click.option("--einsum", default=None, metavar="NAME", help="Map this Einsum only."),
         click.option("--no-fusion", "fusion", is_flag=True, flag_value=False, default=True,
                      help="Map every Einsum alone, shared tensors in the outermost memory."),

@@ -331,6 +331,14 @@ HULL_CORNERS = RestrictionKind(
     "Between 2 us with 9 uJ and 4 us with 5 uJ a mapping of 3 us with 8 uJ is left out, one with 6"
     " uJ is not.",
 )
+ALIGNED_SIZES = RestrictionKind(
+    "sizes with room for alignment",
+    "A front of several Einsums on the machine over the memory of an element counts up to 16 bytes"
+    " more for each tile where tensors stay in the elements between Einsums, or weights do: its"
+    " first word is chosen by memory bank. A mapping that fits a smaller memory only without these"
+    " bytes is not searched.",
+    "A mapping of 1,040 bytes may be missing below one of 1,056 bytes.",
+)
 IN_SEQUENCE = RestrictionKind(
     "Einsums in sequence",
     "On a grid of elements an Einsum begins when the one before it in the file has ended. A"

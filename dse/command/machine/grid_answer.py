@@ -28,7 +28,6 @@ from tilewright.mapper.searches.shared.hit_counts import SIMULATIONS
 if TYPE_CHECKING:
     from tilewright.arch.spec.architecture import Arch
     from tilewright.mapper.mapping.nest_lines import NestLine
-    from tilewright.mapper.workload.einsum import Einsum
     from tilewright.mapper.workload.workload import Workload
     from tilewright.simulator.search.grid_mapping import GridMapping, GridRequest
 
@@ -61,7 +60,7 @@ def _chosen(workload: Workload, options: Mapping[str, Any]) -> Workload:
     """Return the workload with the Einsum alone that is asked for, or with all."""
     if options.get("einsum") is None:
         return workload
-    return replace(workload, einsums=(einsum_of(workload, options["einsum"]),))
+    return replace(workload, einsums=(workload.einsum(options["einsum"]),))
 
 
 def compile_engine(tell: Callable[[Progress], None]) -> None:
@@ -241,17 +240,6 @@ class GridAnswer:
             lead = f"{self._not_executed()}. {' '.join(self._small_runs())}"
             page = page_of_mapping(self._nest(), subject, (lead, self._cards()), self.notes)
         write_execution_page(path, page)
-
-
-def einsum_of(workload: Workload, name: str | None) -> Einsum:
-    """Return the Einsum of a name, without one the only one; TilewrightError if there is none."""
-    names = [einsum.name for einsum in workload.einsums]
-    if name is None and len(names) > 1:
-        raise TilewrightError(
-            "a front over usage on the machine is that of one Einsum",
-            instead=f"--front latency,energy, or --einsum beside it: {' or '.join(names)}",
-        )
-    return workload.einsum(name or names[0])
 
 
 def request_of(machine: str, options: Mapping[str, Any]) -> GridRequest:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright.arch.errors import TilewrightError
 from tilewright.arch.quantities import quantity, some
 from tilewright.arch.text_table import text_table
-from tilewright.dse.command.machine.grid_answer import einsum_of, request_of
+from tilewright.dse.command.machine.grid_answer import request_of
 from tilewright.dse.report.execution_page import (
     execution_lines,
     page_of,
@@ -139,7 +139,8 @@ def find_front_on_machine(
     """Search the Pareto set of a workload on a grid, with the machine in the loop.
 
     `options`: those of `tilewright map`; with "html" the points have timelines for a page. Of one
-    Einsum the whole set is searched, of several the corners over latency and energy. Raises
+    Einsum the whole set is searched, of several the corners over latency and energy, and these with
+    less and less memory. Raises
     TilewrightError for a metric or an Einsum that there is not, NoFeasibleMapping if nothing fits
     an element.
     """
@@ -155,11 +156,11 @@ def find_front_on_machine(
             on_progress(Progress(f"{executed} executed, {some(points, 'point')}", inf, 0.0))
 
     request = request_of(machine, options)
-    if len(workload.einsums) > 1 and options.get("einsum") is None and "usage" not in metrics:
+    if len(workload.einsums) > 1 and options.get("einsum") is None:
         search = CascadeFrontSearch(request=request, metrics=metrics, on_progress=tell)
         front = search.run(arch, workload)
     else:
-        einsum = einsum_of(workload, options.get("einsum"))
+        einsum = workload.einsum(options.get("einsum") or workload.einsums[0].name)
         front = GridFrontSearch(
             metrics=metrics,
             settings=request.settings,

@@ -1,4 +1,4 @@
-"""The corners of a workload's front: no price of a second has a better mapping than they are."""
+"""The corners of a workload's front: no price of a second, and no memory, has a better mapping."""
 
 from __future__ import annotations
 
@@ -11,12 +11,20 @@ from grid_mappings import HARDWARE
 
 from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.load import load_arch
+from tilewright.mapper.grid.grid import grid_of
 from tilewright.mapper.searches.restrictions import names_of
+from tilewright.mapper.workload.errors import InfeasibleMapping, NoFeasibleMapping
+from tilewright.simulator.execution.einsum_execution import ExecutionSettings
 from tilewright.simulator.execution.execution import execute
 from tilewright.simulator.search.fronts.cascade_front import CascadeFrontSearch
 from tilewright.simulator.search.fronts.grid_front import GridFront
-from tilewright.simulator.search.grid_certificate import NotExecuted, PricedTime
-from tilewright.simulator.search.grid_mapping import GridRequest, map_on_grid
+from tilewright.simulator.search.grid_certificate import (
+    GridObjective,
+    NotExecuted,
+    PricedTime,
+    objective_value,
+)
+from tilewright.simulator.search.grid_mapping import GridRequest, grid_paths, map_on_grid
 
 FORMS = ["product, row sums", *at_night("normalized rows", "smoothing")]
 
@@ -73,3 +81,57 @@ def test_a_budget_leaves_corners_out() -> None:
     assert not front.certificate.is_complete
     assert "not proved" in str(front.certificate)
     assert len(front.points) <= len(whole.points)
+
+
+def limited(bits: int) -> ExecutionSettings:
+    """Settings by which mappings may take so many bits of an element's memory."""
+    flat = grid_paths(arch_of(), cascade_workload(FORMS[0]))["S"]
+    whole = int(grid_of(flat).memory.size) // 8
+    return ExecutionSettings(overrides={"sram_reserved_bytes": whole - bits // 8})
+
+
+@pytest.mark.parametrize("form", ["product, row sums", *at_night("two products", "smoothing")])
+@pytest.mark.parametrize("priced", [("latency",), ("energy",), ("latency", "energy")])
+def test_no_size_of_the_memory_has_a_better_mapping(form: str, priced: tuple[str, ...]) -> None:
+    front = front_of(form, metrics=(*priced, "usage"))
+    assert front.certificate.is_complete
+    names = names_of(front.certificate.restrictions)
+    assert "sizes with room for alignment" in names
+    assert ("corners of the convex hull" in names) == (len(priced) > 1)
+    sizes = sorted(point.values[-1] for point in front.points)
+    assert len(sizes) >= 4
+    objectives: list[GridObjective] = [name for name in ("latency", "energy") if name in priced]
+    if len(priced) > 1:
+        objectives.append(PricedTime(front.points[-1].values[1] / front.points[-1].values[0]))
+    for size in (sizes[0], sizes[1] - 16, sizes[2], sizes[-1] + 160):
+        for objective in objectives:
+            least = min(
+                objective_value(objective, point.execution.latency, point.execution.energy)
+                for point in front.points
+                if point.values[-1] <= size
+            )
+            request = GridRequest(objective=objective, settings=limited(int(size)))
+            try:
+                answer = map_on_grid(arch_of(), cascade_workload(form), request)
+            except NoFeasibleMapping:
+                continue
+            assert least <= answer.value * (1 + 1e-9)
+    request = GridRequest(settings=limited(int(sizes[0]) - 16))
+    with pytest.raises(NoFeasibleMapping, match="free bytes"):
+        map_on_grid(arch_of(), cascade_workload(form), request)
+
+
+def test_points_by_memory_take_what_they_say() -> None:
+    front = front_of("product, row sums", metrics=("usage", "latency"))
+    assert [point.values for point in front.points] == sorted(p.values for p in front.points)
+    for point in front.points:
+        usage, latency = point.values
+        for bits, fits in ((usage, True), (usage - 16, False)):
+            try:
+                run = execute(arch_of(), cascade_workload("product, row sums"), point.mapping,
+                              settings=limited(int(bits)))  # fmt: skip
+            except InfeasibleMapping:
+                assert not fits
+                continue
+            assert fits
+            assert run.latency == latency
