@@ -26,7 +26,14 @@ from tilewright.dse.islands.rounds import (
     write_rounds,
 )
 from tilewright.dse.models.dask_workers import for_several_coordinators
-from tilewright.dse.models.evaluator import NOTHING_SHARED, Attempt, Evaluator, Sharing, WorkerLost
+from tilewright.dse.models.evaluator import (
+    NOTHING_SHARED,
+    Attempt,
+    Evaluator,
+    Sharing,
+    WorkerLost,
+    has_check,
+)
 from tilewright.dse.models.worker_pool import LOKY, make_pool, start_trackers
 from tilewright.dse.run.environment import Keys
 from tilewright.dse.run.interrupts import unheard
@@ -218,6 +225,7 @@ def _explore_island(island: Island, stop: Stop) -> None:
         _Unwatched(),
         {**known_outcomes(run.trials()), **crew.earlier_outcomes},
         guests={part.first: part.guests for part in parts},
+        has_check=has_check(crew.evaluator),
     )
     pool = make_pool(crew.evaluator, crew.workers, spec.limits, crew.executor)
     with pool:

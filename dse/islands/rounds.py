@@ -162,6 +162,7 @@ def joined(rounds: Sequence[Round], islands: Sequence[Sequence[Trial]]) -> list[
             baseline=trial.baseline,
             same_as=None if original is None else original.number,
             sampler=notes,
+            refused=trial.refused,
         )
         originals.setdefault(trial.key, renumbered)
         trials.append(renumbered)

@@ -28,7 +28,8 @@ Status = Literal["feasible", "infeasible", "excluded", "failed", "error"]
 for want of time, memory or a worker; `error`: the model failed on the design although nothing in
 the files is wrong (a defect)."""
 FIDELITY = "fidelity"
-"""Beside the knobs of a design: `bound` asks a model for lower bounds of its metrics alone."""
+"""Beside the knobs of a design: `bound` asks a model for lower bounds of its metrics alone, `check`
+whether it finds without a search that the design cannot be built."""
 DETAILED = "detailed"
 """Beside the knobs of a design: asks a model that leaves out details for them, too."""
 Proof = Literal["optimal", "bounded"]
@@ -93,6 +94,25 @@ def asking_for_bounds(point: Point) -> Point:
     The model then executes nothing.
     """
     return {**point, FIDELITY: "bound"}
+
+
+def asking_for_check(point: Point) -> Point:
+    """Return a design with a mark that asks a model whether it cannot be built, before a search.
+
+    The model then raises a TilewrightError that says why, or gives an outcome without metrics. Only
+    a model with a true `has_check` is asked.
+    """
+    return {**point, FIDELITY: "check"}
+
+
+def is_check(point: Point) -> bool:
+    """Return whether a design is to be checked only."""
+    return point.get(FIDELITY) == "check"
+
+
+def has_check(evaluator: Evaluator) -> bool:
+    """Return whether a model may say that a design cannot be built before it evaluates it."""
+    return bool(getattr(evaluator, "has_check", False))
 
 
 def asking_for_details(evaluator: Evaluator, point: Point) -> Point:

@@ -9,7 +9,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from tilewright.arch.errors import TilewrightError
-from tilewright.dse.models.evaluator import DETAILED, FIDELITY, Outcome
+from tilewright.dse.models.evaluator import DETAILED, FIDELITY, Outcome, is_check
 from tilewright.dse.models.inputs import architecture, knobs, mapping_choices, workload
 from tilewright.dse.report.details import MAX_LANES
 from tilewright.dse.report.execution_details import by_component, execution_sections
@@ -54,6 +54,11 @@ class SimulatedEvaluator:
         """Whether a design whose execution is known has details only when asked for."""
         return True
 
+    @property
+    def has_check(self) -> bool:
+        """Whether a design may be found too large for the elements before it is searched."""
+        return True
+
     def kernels(self) -> Sequence[Kernel]:
         """Return the compiled functions that a design may call."""
         from tilewright.simulator.search.search_kernels import search_kernels
@@ -68,6 +73,9 @@ class SimulatedEvaluator:
         TilewrightError with the reason if the design cannot be built; LoweringDefect if our program
         is wrong.
         """
+        if is_check(point):
+            self.check({name: value for name, value in point.items() if name != FIDELITY})
+            return Outcome()
         if FIDELITY in point:
             return Outcome(self.bounds(point))
         design = {name: value for name, value in point.items() if name != DETAILED}
@@ -115,6 +123,16 @@ class SimulatedEvaluator:
             raise
         except (MachineError, WrongResult) as error:
             raise LoweringDefect(str(error)) from error
+
+    def check(self, point: Point) -> None:
+        """Raise NoFeasibleMapping if no mapping of one design fits the memory of its elements.
+
+        Other errors as of `run`; without an error it may still have no mapping.
+        """
+        from tilewright.simulator.search.memory_check import check_memory
+
+        arch, work = architecture(self.arch, point), workload(self.workload, point)
+        check_memory(arch, work, self._request(point, work))
 
     def bounds(self, point: Point) -> dict[str, float]:
         """Return lower bounds of the metrics of one design, before anything is executed.

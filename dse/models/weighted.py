@@ -8,7 +8,14 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from tilewright.arch.errors import TilewrightError
-from tilewright.dse.models.evaluator import Evaluator, Outcome, Proof, kernels_of
+from tilewright.dse.models.evaluator import (
+    Evaluator,
+    Outcome,
+    Proof,
+    has_check,
+    is_check,
+    kernels_of,
+)
 from tilewright.dse.run.pareto import non_dominated
 from tilewright.dse.study.design_space import Point, Space
 from tilewright.dse.study.study import StudyInput
@@ -44,6 +51,11 @@ class WeightedEvaluator:
         """Whether details are made only when asked for, as by the models."""
         return any(getattr(model, "leaves_out_details", False) for model in self.models)
 
+    @property
+    def has_check(self) -> bool:
+        """Whether the models say of some designs that they cannot be built, before a search."""
+        return all(has_check(model) for model in self.models)
+
     def kernels(self) -> Sequence[Kernel]:
         """Return the compiled functions that a design may call: those of the models' kind."""
         return kernels_of(self.models[0])
@@ -56,7 +68,7 @@ class WeightedEvaluator:
             if outcome.reason is not None:
                 return outcome
             outcomes.append(outcome)
-        return self._together(outcomes)
+        return Outcome() if is_check(point) else self._together(outcomes)
 
     def searches(self, space: Space) -> int:
         """Return how many searches answer all designs of a space, of the workload with the most.

@@ -6,13 +6,14 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from math import ceil
 from statistics import fmean
 from typing import Any
 
 from tilewright.arch.quantities import some
 from tilewright.dse.models.design_families import KNOWN_FRONTS
-from tilewright.dse.models.evaluator import Attempt, Evaluator, attempt
+from tilewright.dse.models.evaluator import Attempt, Evaluator, asking_for_check, attempt, has_check
 from tilewright.dse.models.evaluators import make_evaluator
 from tilewright.dse.study.design_space import Point
 from tilewright.dse.study.preflight import preflight
@@ -180,18 +181,26 @@ def estimate(
 
 
 def _drawn(spec: StudySpec, evaluator: Evaluator, tried: Point) -> Iterator[Attempt]:
-    """Yield attempts on designs drawn at random, until their time is over."""
+    """Yield attempts on designs drawn at random that a study would try, until time is over."""
     from tilewright.dse.sampling.sampler_sequence import RandomSequence
 
-    choices = dict.fromkeys(RandomSequence(spec.space, spec.seed).choices(0, 0, 2 * DRAWN))
-    points = [spec.space.point(choice) for choice in choices]
+    sequence = RandomSequence(spec.space, spec.seed).choices(0, 0)
+    points = map(spec.space.point, dict.fromkeys(islice(sequence, 2 * DRAWN)))
+    others = (each for each in points if each != tried and not _is_refused(evaluator, each))
     left = DRAWN_S
-    for point in [each for each in points if each != tried][: min(DRAWN, spec.trials - 1)]:
+    for point in islice(others, max(0, min(DRAWN, spec.trials - 1))):
         if left <= 0.01 * DRAWN_S:
             return
         attempted = _attempt(evaluator, point, left)
         left -= attempted.seconds
         yield attempted
+
+
+def _is_refused(evaluator: Evaluator, point: Point) -> bool:
+    """Return whether a model says before it evaluates a design that it cannot be built."""
+    if not has_check(evaluator):
+        return False
+    return attempt(evaluator, asking_for_check(point)).outcome.status == "infeasible"
 
 
 def _is_cut(sample: Attempt) -> bool:

@@ -9,7 +9,15 @@ from dataclasses import dataclass
 
 from tilewright.arch.quantities import label, quantity, some
 from tilewright.dse.run.pareto import Goal
-from tilewright.dse.run.record import Objective, Trial, TrialStatus, costs_of, front_of, points_of
+from tilewright.dse.run.record import (
+    Objective,
+    Trial,
+    TrialStatus,
+    costs_of,
+    front_of,
+    points_of,
+    refused_in,
+)
 from tilewright.dse.study.knobs import knob_text, labels_of
 from tilewright.dse.study.study import StudySpec
 from tilewright.mapper.searches.result import gap_text
@@ -146,7 +154,16 @@ def census(trials: Sequence[Trial], front: int, points: int = 0) -> str:
         text += f" in {some(len(trials), 'trial')}"
     sentences = [f"{counts['feasible']:,} can be built within the limits"]
     sentences += [f"{counts[fate]:,} {words}" for fate, words in _FATES.items() if counts[fate]]
-    return f"{text}: {', '.join(sentences)}.{_unbeaten(front, points)}"
+    return f"{text}: {', '.join(sentences)}.{_unbeaten(front, points)}{_refused(trials)}"
+
+
+def _refused(trials: Sequence[Trial]) -> str:
+    """Return a sentence about proposals that were drawn again; empty if there were none."""
+    proposals = sum(1 for _ in refused_in(trials))
+    if not proposals:
+        return ""
+    verbs = "cannot be built and was" if proposals == 1 else "cannot be built and were"
+    return f" {some(proposals, 'further proposal')} {verbs} drawn again, untried."
 
 
 def _unbeaten(front: int, points: int) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tilewright.arch.quantities import label, quantity
-from tilewright.dse.run.record import Trial
+from tilewright.dse.run.record import Trial, refused_alone
+from tilewright.dse.study.design_space import canonical_json
 
 _BULLET = "  - "
 _MOST_LISTED = 3  # constraints that conflict
@@ -20,7 +21,8 @@ class ReasonGroup:
     """Designs that are no answers for the same reason, apart from the numbers in it.
 
     `pattern`: the reason with `#` for numbers; `example`: the reason of the first; `status`:
-    infeasible, violates or error; `numbers`: of the trials.
+    infeasible, violates or error, or refused for designs that were not tried; `numbers`: of the
+    trials, or of those that another design was drawn for.
     """
 
     pattern: str
@@ -30,7 +32,7 @@ class ReasonGroup:
 
     @property
     def count(self) -> int:
-        """Number of trials in the group."""
+        """Number of designs in the group."""
         return len(self.numbers)
 
 
@@ -69,17 +71,33 @@ def limit_text(limit: str) -> str:
 def group_reasons(trials: Sequence[Trial]) -> list[ReasonGroup]:
     """Group the designs that are no answers by reason, the most frequent reason first.
 
-    A design that was tried several times counts once.
+    A design that was tried, or refused before, several times counts once.
     """
-    groups: dict[tuple[str, str], list[Trial]] = {}
-    for trial in trials:
-        if trial.status == "feasible" or trial.same_as is not None:
-            continue
-        text = reason_of(trial)
-        pattern = text if trial.status == "violates" else _NUMBER.sub("#", text)
-        groups.setdefault((trial.status, pattern), []).append(trial)
+    groups: dict[tuple[str, str], list[tuple[str, int]]] = {}
+    for status, text, number in (*_tried(trials), *_refused(trials)):
+        pattern = text if status == "violates" else _NUMBER.sub("#", text)
+        groups.setdefault((status, pattern), []).append((text, number))
     grouped = [
-        ReasonGroup(pattern, reason_of(members[0]), status, tuple(t.number for t in members))
+        ReasonGroup(pattern, members[0][0], status, tuple(number for _, number in members))
         for (status, pattern), members in groups.items()
     ]
     return sorted(grouped, key=lambda group: (-group.count, group.pattern))
+
+
+def _tried(trials: Sequence[Trial]) -> Iterator[tuple[str, str, int]]:
+    """Yield status, reason and number of the trials without an answer."""
+    for trial in trials:
+        if trial.status != "feasible" and trial.same_as is None:
+            yield trial.status, reason_of(trial), trial.number
+
+
+def _refused(trials: Sequence[Trial]) -> Iterator[tuple[str, str, int]]:
+    """Yield the reason of each design that was refused before it was tried.
+
+    With the number of the trial that another design was drawn for.
+    """
+    left = refused_alone(trials)
+    for trial in trials if left else ():
+        for each in trial.refused:
+            if left.pop(canonical_json(each["point"]), None) is not None:
+                yield "refused", str(each["reason"]).splitlines()[0], trial.number

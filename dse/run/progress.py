@@ -9,7 +9,7 @@ from typing import Final, Self
 from tilewright.arch.quantities import named_quantity
 from tilewright.dse.command.console import say
 from tilewright.dse.models.evaluator import NOTHING_SHARED, Sharing
-from tilewright.dse.run.record import FrontSoFar, Trial, points_of
+from tilewright.dse.run.record import FrontSoFar, Trial, points_of, refused_in
 from tilewright.dse.run.study_loop import counted, distinct
 from tilewright.dse.study.study import StudySpec
 
@@ -29,7 +29,8 @@ def describe_state(
     """Return one line of text on the state of a search.
 
     It has the size of the Pareto front, the best value of each objective, and how many designs are
-    infeasible, over a limit, or failed by an internal error, and how many repeat one.
+    infeasible, over a limit, or failed by an internal error, how many repeat one, and how many
+    proposals cannot be built and were drawn again.
     `front_so_far`: the front of earlier calls.
     """
     front = (front_so_far or FrontSoFar(spec.objectives)).of(trials)
@@ -40,6 +41,8 @@ def describe_state(
     phrases += [f"repeated {repeated}"] * bool(repeated)
     counts = Counter[str](trial.status for trial in trials if trial.same_as is None)
     phrases += [f"{words} {counts[status]}" for status, words in _WORDS.items() if counts[status]]
+    refused = sum(1 for _ in refused_in(trials))
+    phrases += [f"drawn again {refused}"] * bool(refused)
     return ", ".join(phrases)
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from tilewright.dse.run.pareto import Goal, non_dominated, oriented
-from tilewright.dse.study.design_space import Value
+from tilewright.dse.study.design_space import Value, canonical_json
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,7 +36,8 @@ class Trial:
     bounded with the relative distance `gap` to a lower bound (None: no bound above 0); `mappings`:
     metrics of each mapping of the design's own Pareto front, where one was asked for; `breakdown`:
     of energy (J), latency (s or cycles) and area (m²) by component; `sampler`:
-    notes that the sampler needs when the run is resumed.
+    notes that the sampler needs when the run is resumed; `refused`: the `point`s that it drew
+    before in the place of this one, which cannot be built, each with the `reason`.
     """
 
     number: int
@@ -56,6 +57,7 @@ class Trial:
     mappings: Sequence[Mapping[str, float]] = ()
     breakdown: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     sampler: Mapping[str, object] = field(default_factory=dict)
+    refused: Sequence[Mapping[str, Any]] = ()
 
     def __repr__(self) -> str:
         point = ", ".join(f"{label}={text}" for label, text in self._knobs())
@@ -79,6 +81,20 @@ class Trial:
 
         labels = zip(knob_labels(list(self.point)), self.point.items(), strict=True)
         return [[label, knob_text(path, value)] for label, (path, value) in labels]
+
+
+def refused_in(trials: Iterable[Trial]) -> Iterator[Mapping[str, Any]]:
+    """Yield the designs that were drawn in the place of trials and cannot be built, as drawn."""
+    return (each for trial in trials for each in trial.refused)
+
+
+def refused_alone(trials: Sequence[Trial]) -> dict[str, Mapping[str, Any]]:
+    """Return the designs that were refused, each once, and are no trials: by their text."""
+    refused = {canonical_json(each["point"]): each for each in refused_in(trials)}
+    for trial in trials if refused else ():
+        if trial.status == "infeasible":  # a baseline, or one after many that cannot be built
+            refused.pop(canonical_json(trial.point), None)
+    return refused
 
 
 NO_VALUE = "an objective or limit has no value"

@@ -26,6 +26,7 @@ from tilewright.dse.models.evaluator import (
     Pool,
     Sharing,
     asking_for_details,
+    has_check,
 )
 from tilewright.dse.models.evaluators import make_evaluator
 from tilewright.dse.models.worker_pool import LOKY, make_pool
@@ -239,6 +240,7 @@ def _run(spec: StudySpec, run: RunDirectory, run_settings: RunSettings) -> Study
         run_settings.watcher or _Silent(),
         {**outcomes_before(run), **run_settings.earlier_outcomes},
         since_of(environment),
+        has_check=has_check(evaluator),
     )
     crew = Crew(evaluator, run_settings.workers, run_settings.executor, setting.earlier_outcomes)
     with _stopping(run_settings) as stop:

@@ -22,13 +22,14 @@ from tilewright.dse.models.evaluator import (
     asking_for_bounds,
     total_of,
 )
-from tilewright.dse.run.record import FrontSoFar, Trial, front_of, is_beaten
+from tilewright.dse.run.record import FrontSoFar, Trial, front_of, is_beaten, refused_alone
 from tilewright.dse.run.rundir import RunDirectory, TrialLog
+from tilewright.dse.run.trials.design_check import DesignCheck
 from tilewright.dse.run.trials.evaluated_trial import TrialSlot, base_of, result_of
 from tilewright.dse.sampling.samplers import make_sampler
 from tilewright.dse.store.known_outcomes import PENDING, Pending
 from tilewright.dse.study.design_space import Point
-from tilewright.dse.study.sampler import sampler_settings
+from tilewright.dse.study.sampler import Refusals, nothing_refused, sampler_settings
 from tilewright.dse.study.study import StudySpec
 
 
@@ -57,7 +58,8 @@ class Setting:
     `spec`: the study; `key_of`: gives a design the key of its evaluation, so that none is evaluated
     twice; `watcher`: is told of each batch; `earlier_outcomes`: outcomes of other runs by key;
     `since`: the first batch of the present sampler; `guests`: designs that come first in a batch,
-    by its number.
+    by its number; `has_check`: whether designs that cannot be built are known before they are
+    tried, as far as the model says so: they are drawn again.
     """
 
     spec: StudySpec
@@ -66,6 +68,7 @@ class Setting:
     earlier_outcomes: Mapping[str, Attempt] = field(default_factory=dict)
     since: int = 0
     guests: Mapping[int, Sequence[Point]] = field(default_factory=dict)
+    has_check: bool = False
 
 
 PATIENCE = 20
@@ -124,10 +127,11 @@ def designs_to_go(spec: StudySpec, trials: Sequence[Trial]) -> int:
     """Return how many different designs a search may still evaluate; 0 or less at its end.
 
     A design that cannot be built uses up no trial. But a search ends when it has evaluated twice
-    its trials, and when it has tried the whole space.
+    its trials, and when it has tried the whole space, but for what was refused before it was tried.
     """
     tried = distinct(trials)
-    return min(spec.trials - counted(trials), spec.most_designs - tried, spec.space.size - tried)
+    untried = spec.space.size - tried - len(refused_alone(trials))
+    return min(spec.trials - counted(trials), spec.most_designs - tried, untried)
 
 
 class _Search:
@@ -141,6 +145,10 @@ class _Search:
         guests = {n: tuple(map(spec.space.choice, each)) for n, each in setting.guests.items()}
         settings = replace(sampler_settings(spec, setting.since), guests=guests)
         self._sampler = make_sampler(settings, spec.space)
+        self._check = DesignCheck(spec.space, pool)
+        self._refusals: Refusals = nothing_refused
+        if setting.has_check:
+            self._refusals = self._check.refusals
         self._original: dict[str, Trial] = {}
         self.pending = Pending(run.path / PENDING)
         self._earlier_outcomes: dict[str, Attempt] = {}
@@ -153,6 +161,7 @@ class _Search:
         self._earlier_outcomes = {**self._setting.earlier_outcomes, **self.pending.read()}
         self._sampler.replay(trials, [result_of(trial, spec, base) for trial in trials])
         self._original = {t.key: t for t in trials if t.same_as is None}
+        self._check.remember(trials)
         if trials:
             self._setting.watcher.batch(trials, 0.0)
         return trials
@@ -162,7 +171,7 @@ class _Search:
         spec, first = self._setting.spec, len(trials)
         number = trials[-1].batch + 1 if trials else 0
         size = min(spec.batch, designs_to_go(spec, trials))
-        proposals = self._sampler.propose(number, first, size)
+        proposals = self._sampler.propose(number, first, size, self._refusals)
         points = [spec.space.point(proposal.choice) for proposal in proposals]
         keys = [self._setting.key_of(point) for point in points]
         attempts = self._attempts(
@@ -172,7 +181,11 @@ class _Search:
         self._check_base(trials, attempts, keys)
         for offset, (key, point, proposal) in enumerate(zip(keys, points, proposals, strict=True)):
             baseline = dict(enumerate(spec.baseline_names)).get(first + offset)
-            slot = TrialSlot(first + offset, number, size, key, point, proposal, baseline)
+            refused = tuple(
+                {"point": spec.space.point(each.choice), "reason": each.reason}
+                for each in proposal.refused
+            )
+            slot = TrialSlot(first + offset, number, size, key, point, proposal, baseline, refused)
             original = self._original.get(key)
             if original:
                 new.append(slot.repeated(original))

@@ -9,21 +9,34 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from tilewright.arch.errors import SpecError
-from tilewright.dse.run.record import Trial
+from tilewright.dse.run.record import Trial, refused_in
 from tilewright.dse.sampling.generations import INDEXED, GenerationIndex, Indexed, IndexedNSGAII
+from tilewright.dse.sampling.redraws import redrawn
 from tilewright.dse.sampling.sampler_names import OPTUNA_CLASSES, sampler_class
 from tilewright.dse.store.safe_files import RunError
-from tilewright.dse.study.design_space import Choice, Dimension, Space
-from tilewright.dse.study.sampler import Proposal, Result, SamplerSettings, batch_seed
+from tilewright.dse.study.design_space import Choice, Dimension, Space, canonical_json
+from tilewright.dse.study.sampler import (
+    Proposal,
+    Refusals,
+    Result,
+    SamplerSettings,
+    batch_seed,
+    nothing_refused,
+)
 
 _BUILDABLE, _UNBUILDABLE_EXCESS = "can be built", 1e9
 _REBUILT = ("nsga2", "tpe", "bottleneck")
 """Samplers whose state follows from the trials; others propose their batches again at a resume."""
+_OWN_DRAWS = 8
+"""Rounds in which a sampler itself draws again what cannot be built."""
+_FIXED = "fixed_params"
+"""Note of Optuna on a trial whose design it was given."""
 _DRAWN = "drawn at random"
 """Note of a trial whose design the sampler could not compute: why."""
 _GP = ("gp", "optuna.samplers.GPSampler")
@@ -64,6 +77,7 @@ class OptunaSampler:
             directions=[objective.goal for objective in search.objectives]
         )
         self._waiting: list[optuna.trial.Trial] = []
+        self._random = np.random.default_rng()
         self._enqueued = False
         self._buildable = 0
         self._worst: tuple[float, ...] = ()
@@ -71,32 +85,72 @@ class OptunaSampler:
         self._index = GenerationIndex(self._distributions, self._generation_key)
         self.seen: list[Result] = []
 
-    def propose(self, batch: int, first: int, count: int) -> list[Proposal]:
+    def propose(
+        self, batch: int, first: int, count: int, refusals: Refusals = nothing_refused
+    ) -> list[Proposal]:
         """Return `count` designs for batch number `batch`; the study's start designs come first.
 
-        `first` is the number of the first trial.
+        `first` is the number of the first trial. Designs that `refusals` has a reason for are drawn
+        again.
         """
         self._enqueue_start(first)
         for choice in self._search.guests.get(batch, ()):
             self._study.enqueue_trial(self._params(choice))
-        self._study.sampler = self._make(
-            int(batch_seed(self._search.seed, batch).generate_state(1)[0])
-        )
+        seeds = batch_seed(self._search.seed, batch).generate_state(2)
+        self._study.sampler = self._make(int(seeds[0]))
+        self._random = np.random.default_rng(seeds[1])
         with self._asked():
             self._waiting = [self._study.ask(self._distributions) for _ in range(count)]
+        proposals = self._proposals(range(count))
+        fixed = [place for place, each in enumerate(proposals) if _FIXED in each.notes]
+        return redrawn(proposals, fixed, self._drawn_again, refusals)
+
+    def _drawn_again(self, positions: Sequence[int], number: int) -> list[Proposal]:
+        """Return other designs for some positions of the batch that is proposed, in a round.
+
+        Those before them fail, of which Optuna's samplers learn nothing: their state follows from
+        the trials alone. A sampler that goes on with such designs is given ones drawn at random.
+        """
+        with self._asked():
+            for position in positions:
+                self._study.tell(self._waiting[position], None, TrialState.FAIL)
+                if number > _OWN_DRAWS:
+                    sizes = [len(dimension.values) for dimension in self._space.dimensions]
+                    choice = tuple(int(self._random.integers(size)) for size in sizes)
+                    self._study.enqueue_trial(self._params(choice))
+                self._waiting[position] = self._study.ask(self._distributions)
+        return self._proposals(positions)
+
+    def _proposals(self, positions: Sequence[int]) -> list[Proposal]:
         frozen = self._study.get_trials(deepcopy=False)  # start designs wait behind the last ones
-        return [self._proposal(frozen[trial.number]) for trial in self._waiting]
+        return [self._proposal(frozen[self._waiting[position].number]) for position in positions]
 
     def tell(self, results: Sequence[Result]) -> None:
         """Pass on to Optuna the results of the batch that was proposed last, in the same order."""
         self.seen += results
+        numbers = [trial.number for trial in self._waiting]
+        is_in_order = numbers == sorted(numbers) or self._search.sampler not in _REBUILT
+        tell = self._tell if is_in_order else self._tell_as_new
         for trial, result in zip(self._waiting, results, strict=True):
-            told = self._told(result)
-            for name, excess in told.constraints.items():
-                trial.set_constraint(name, excess)
             with self._asked():
-                self._index.add([self._study.tell(trial, told.values, told.state)])
+                self._index.add([tell(trial, self._told(result))])
         self._waiting = []
+
+    def _tell(self, trial: optuna.trial.Trial, told: _Told) -> FrozenTrial:
+        for name, excess in told.constraints.items():
+            trial.set_constraint(name, excess)
+        return self._study.tell(trial, told.values, told.state)
+
+    def _tell_as_new(self, trial: optuna.trial.Trial, told: _Told) -> FrozenTrial:
+        """Tell Optuna a result under a new number, as `replay` does.
+
+        Trials that were drawn again have numbers after the others, and samplers look at their
+        order.
+        """
+        frozen = self._study.get_trials(deepcopy=False)[trial.number]
+        self._study.tell(trial, None, TrialState.FAIL)
+        self._study.add_trial(self._created(frozen.params, frozen.system_attrs, told))
+        return self._study.get_trials(deepcopy=False)[-1]
 
     @contextmanager
     def _asked(self) -> Iterator[None]:
@@ -142,7 +196,8 @@ class OptunaSampler:
 
         Raises RunError if the sampler proposes other designs than the trials.
         """
-        proposals = self.propose(trials[0].batch, trials[0].number, len(trials))
+        refusals = self._refusals_of(trials)
+        proposals = self.propose(trials[0].batch, trials[0].number, len(trials), refusals)
         choices = [self._space.choice(trial.point) for trial in trials]
         if [proposal.choice for proposal in proposals] != choices:
             raise RunError(
@@ -150,6 +205,14 @@ class OptunaSampler:
                 f" {trials[0].batch} than the run has tried",
                 instead="the version of Optuna that began the run (env.json has it)",
             )
+
+    def _refusals_of(self, trials: Sequence[Trial]) -> Refusals:
+        """Return what was said of the designs that were drawn for some trials.
+
+        Which the study's values may have no longer.
+        """
+        known = {canonical_json(each["point"]): str(each["reason"]) for each in refused_in(trials)}
+        return lambda choices: [known.get(canonical_json(self._space.point(c))) for c in choices]
 
     def _enqueue_start(self, first: int) -> None:
         if self._enqueued:
@@ -204,13 +267,18 @@ class OptunaSampler:
         return Proposal(choice, notes)
 
     def _frozen(self, trial: Trial, result: Result) -> FrozenTrial:
-        told = self._told(result)
+        params = self._params(self._space.choice(trial.point))
+        return self._created(params, trial.sampler, self._told(result))
+
+    def _created(
+        self, params: dict[str, Any], notes: Mapping[str, object], told: _Told
+    ) -> FrozenTrial:
         return create_trial(
             state=told.state,
             values=told.values,
-            params=self._params(self._space.choice(trial.point)),
+            params=params,
             distributions=dict(self._distributions),
-            system_attrs=dict(trial.sampler),
+            system_attrs=dict(notes),
             constraints=told.constraints,
         )
 

@@ -2,47 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count as numbers
 from typing import Protocol
 
 import numpy as np
 
 from tilewright.dse.run.record import Trial
+from tilewright.dse.sampling.redraws import in_order
 from tilewright.dse.study.design_space import Choice, Space
-from tilewright.dse.study.sampler import Proposal, Result, SamplerSettings, batch_seed
+from tilewright.dse.study.sampler import (
+    Proposal,
+    Refusals,
+    Result,
+    SamplerSettings,
+    batch_seed,
+    nothing_refused,
+)
 
 
 class DesignSequence(Protocol):
     """A sequence of designs that does not depend on any result."""
 
-    def choices(self, batch: int, first: int, count: int) -> list[Choice]:
-        """Return `count` designs, as value indices, for batch number `batch`.
+    def choices(self, batch: int, first: int) -> Iterator[Choice]:
+        """Yield designs without an end, as value indices, for batch number `batch`.
 
         `first`: position in the sequence of the first one.
         """
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class SequenceSampler:
-    """A sampler that proposes the start designs, then a fixed sequence; results change nothing."""
+    """A sampler that proposes the start designs, then a fixed sequence; results change nothing.
+
+    `passed_over`: designs of the sequence that cannot be built, which became no trials.
+    """
 
     start: tuple[Choice, ...]
     sequence: DesignSequence
+    passed_over: int = 0
 
-    def propose(self, batch: int, first: int, count: int) -> list[Proposal]:
-        """Return `count` designs from trial number `first` on: start designs, then the sequence."""
+    def propose(
+        self, batch: int, first: int, count: int, refusals: Refusals = nothing_refused
+    ) -> list[Proposal]:
+        """Return `count` designs from trial number `first` on: start designs, then the sequence.
+
+        Those of the sequence that `refusals` has a reason for are passed over.
+        """
         fixed = self.start[first : first + count]
-        position = max(0, first - len(self.start))
-        choices = self.sequence.choices(batch, position, count - len(fixed))
-        return [Proposal(choice, {}) for choice in (*fixed, *choices)]
+        position = max(0, first - len(self.start)) + self.passed_over
+        choices = self.sequence.choices(batch, position)
+        further = in_order(choices, count - len(fixed), refusals)
+        self.passed_over += sum(len(proposal.refused) for proposal in further)
+        return [*(Proposal(choice, {}) for choice in fixed), *further]
 
     def tell(self, results: Sequence[Result]) -> None:
         """Do nothing: the sequence does not depend on results."""
 
     def replay(self, trials: Sequence[Trial], results: Sequence[Result]) -> None:
-        """Do nothing: the place in the sequence follows from the number of the trial."""
+        """Find the place in the sequence: it follows from what was tried and passed over."""
+        del results
+        self.passed_over = sum(len(trial.refused) for trial in trials)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +73,10 @@ class GridSequence:
 
     space: Space
 
-    def choices(self, batch: int, first: int, count: int) -> list[Choice]:
-        """Return `count` designs from position `first` on, as value indices per knob."""
+    def choices(self, batch: int, first: int) -> Iterator[Choice]:
+        """Yield the designs from position `first` on, as value indices per knob."""
         del batch
-        return [self.space.nth(number % self.space.size) for number in range(first, first + count)]
+        return (self.space.nth(number % self.space.size) for number in numbers(first))
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +86,13 @@ class RandomSequence:
     space: Space
     seed: int
 
-    def choices(self, batch: int, first: int, count: int) -> list[Choice]:
-        """Return `count` random designs for batch number `batch`, as value indices."""
+    def choices(self, batch: int, first: int) -> Iterator[Choice]:
+        """Yield random designs for batch number `batch`, as value indices."""
         del first
         rng = np.random.default_rng(batch_seed(self.seed, batch))
         sizes = [len(dimension.values) for dimension in self.space.dimensions]
-        return [tuple(int(rng.integers(size)) for size in sizes) for _ in range(count)]
+        while True:
+            yield tuple(int(rng.integers(size)) for size in sizes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +105,9 @@ class SobolSequence:
     space: Space
     seed: int
 
-    def choices(self, batch: int, first: int, count: int) -> list[Choice]:
-        """Return `count` designs from position `first` on, as value indices per knob."""
+    def choices(self, batch: int, first: int) -> Iterator[Choice]:
+        """Yield the designs from position `first` on, as value indices per knob."""
         del batch
-        if count == 0:
-            return []
         from scipy.stats import qmc
 
         sizes = np.array([len(dimension.values) for dimension in self.space.dimensions])
@@ -94,9 +115,9 @@ class SobolSequence:
         sobol = qmc.Sobol(len(sizes), rng=rng)
         if first:
             sobol.fast_forward(first)
-        # One by one: asking for several at a position that is no power of two warns.
-        rows = [sobol.random(1)[0] for _ in range(count)]
-        return [tuple(int(i) for i in np.minimum(row * sizes, sizes - 1)) for row in rows]
+        while True:  # one by one: asking for several at a position that is no power of two warns
+            row = sobol.random(1)[0]
+            yield tuple(int(i) for i in np.minimum(row * sizes, sizes - 1))
 
 
 def sequence_sampler(search: SamplerSettings, space: Space) -> SequenceSampler:

@@ -17,6 +17,8 @@ from tilewright.dse.run.record import Trial
 from tilewright.dse.store.safe_files import finite_number
 
 _SUM = "checksum"
+_REFUSED = "refused"
+"""The key of designs that were drawn in vain; left out where there are none."""
 _STATUSES = ("feasible", "infeasible", "violates", "excluded", "failed", "error")
 
 
@@ -31,6 +33,8 @@ def _fields_of(trial: Trial) -> dict[str, Any]:
     data = {name: getattr(trial, name) for name in _CHECKS}
     data["mappings"] = [dict(metrics) for metrics in trial.mappings]
     data["breakdown"] = {name: dict(shares) for name, shares in trial.breakdown.items()}
+    if trial.refused:
+        data[_REFUSED] = [{**each, "point": dict(each["point"])} for each in trial.refused]
     return data
 
 
@@ -46,19 +50,23 @@ def trial_of(line: str) -> Trial:
     if not isinstance(data, dict):
         raise ValueError("it is not an object")
     checksum = data.pop(_SUM, None)
+    refused = data.get(_REFUSED, [])
+    if not (isinstance(refused, list) and all(map(_is_refused, refused))):
+        raise ValueError(f"{_REFUSED} must be a list of points with their reasons")
     for name, (check, wanted) in _CHECKS.items():
         if name not in data:
             raise ValueError(f"the key {name} is missing")
         if not check(data[name]):
             raise ValueError(f"{name} must be {wanted}")
-    unknown = sorted(set(data) - set(_CHECKS))
+    unknown = sorted(set(data) - set(_CHECKS) - {_REFUSED})
     if unknown:
         raise ValueError(f"the key {unknown[0]} is unknown")
     if checksum is None:
         raise ValueError(f"the key {_SUM} is missing")
     if checksum != _checksum(_dumped(data)):
         raise ValueError("it was changed after it was written: its checksum does not agree")
-    return Trial(**{**data, "mappings": tuple(data["mappings"])})
+    lists = {"mappings": tuple(data["mappings"]), _REFUSED: tuple(refused)}
+    return Trial(**{**data, **lists})
 
 
 def _dumped(data: Mapping[str, Any]) -> str:
@@ -107,6 +115,15 @@ def _list_of(check: Callable[[object], bool]) -> Callable[[object], bool]:
     return lambda value: isinstance(value, list) and all(map(check, value))
 
 
+def _is_refused(value: object) -> bool:
+    return (
+        isinstance(value, dict)
+        and value.keys() == {"point", "reason"}
+        and _table_of(_is_value)(value["point"])
+        and _is_text(value["reason"])
+    )
+
+
 _NUMBERS = _table_of(_is_number)
 _CHECKS: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "number": (_is_count, "a whole number of at least 0"),
@@ -127,5 +144,5 @@ _CHECKS: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "breakdown": (_table_of(_NUMBERS), "a mapping of metrics to shares by component"),
     "sampler": (lambda value: isinstance(value, dict), "a mapping"),
 }
-if tuple(_CHECKS) != tuple(field.name for field in fields(Trial)):
+if (*_CHECKS, _REFUSED) != tuple(field.name for field in fields(Trial)):
     raise AssertionError("trial_line checks other fields than a trial has")

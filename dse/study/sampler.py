@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -16,15 +16,33 @@ if TYPE_CHECKING:  # a study file is read without numpy
 
 
 @dataclass(frozen=True, slots=True)
+class Refused:
+    """A design that was proposed and cannot be built: `choice`, its value indices; `reason`."""
+
+    choice: Choice
+    reason: str
+
+
+Refusals = Callable[[Sequence[Choice]], Sequence[str | None]]
+"""Says of designs why they cannot be built; None of those that must be tried to know."""
+
+
+def nothing_refused(choices: Sequence[Choice]) -> Sequence[str | None]:
+    """Refuse no design: the `Refusals` of a model that has no check."""
+    return [None] * len(choices)
+
+
+@dataclass(frozen=True, slots=True)
 class Proposal:
     """A design that a sampler wants tried.
 
     `choice`: one value index per knob; `notes`: what the sampler must find again on the trial when
-    the run is resumed.
+    the run is resumed; `refused`: the designs that it drew before in this place.
     """
 
     choice: Choice
     notes: Mapping[str, object]
+    refused: tuple[Refused, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +67,13 @@ class Sampler(Protocol):
     on as if it had never stopped.
     """
 
-    def propose(self, batch: int, first: int, count: int) -> list[Proposal]:
+    def propose(
+        self, batch: int, first: int, count: int, refusals: Refusals = nothing_refused
+    ) -> list[Proposal]:
         """Return `count` designs for batch number `batch`.
 
-        `first`: the number that the first of them gets as a trial.
+        `first`: the number that the first of them gets as a trial. A design for which `refusals`
+        has a reason is drawn again, unless the study asks for it: a baseline, a guest.
         """
         ...
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from tilewright.arch.errors import SpecError
 from tilewright.dse.models.evaluator import Outcome
@@ -20,7 +21,7 @@ class TrialSlot:
 
     `number`: from 0; `batch`, `batch_size`: number of its batch, and how many trials that has;
     `key`: of the evaluation; `point`: value of each knob; `proposal`: what the sampler asked for;
-    `baseline`: name, of a baseline.
+    `baseline`: name, of a baseline; `refused`: designs that it drew before, with the reasons.
     """
 
     number: int
@@ -30,6 +31,7 @@ class TrialSlot:
     point: dict[str, Value]
     proposal: Proposal
     baseline: str | None
+    refused: Sequence[Mapping[str, Any]] = ()
 
     def evaluated(
         self, outcome: Outcome, spec: StudySpec, base: Mapping[str, float] | None
@@ -55,6 +57,7 @@ class TrialSlot:
             mappings=outcome.mappings,
             breakdown=outcome.breakdown,
             sampler=self.proposal.notes,
+            refused=self.refused,
         )
         if outcome.status not in ("feasible", "excluded"):
             return trial
@@ -81,6 +84,7 @@ class TrialSlot:
             baseline=self.baseline,
             same_as=original.number,
             sampler=self.proposal.notes,
+            refused=self.refused,
         )
 
 

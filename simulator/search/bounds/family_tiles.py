@@ -60,6 +60,15 @@ def structure(family: GridFamily) -> tuple[object, ...]:
     )  # fmt: skip
 
 
+def alike_among(families: Sequence[GridFamily]) -> Iterator[tuple[list[int], Alike]]:
+    """Yield the families that are alike, with their positions among all."""
+    positions: dict[tuple[object, ...], list[int]] = {}
+    for number, family in enumerate(families):
+        positions.setdefault(structure(family), []).append(number)
+    for numbers in positions.values():
+        yield numbers, Alike.of([families[number] for number in numbers])
+
+
 class _ElementSizes(NamedTuple):
     """What one element has: values by rank variable in its share, and in a tile of it.
 

@@ -36,7 +36,12 @@ from tilewright.simulator.search.bounds.border_streams import (
 from tilewright.simulator.search.bounds.element_cycles import ElementCycles, SumCount
 from tilewright.simulator.search.bounds.elementwise import Numbers, chosen, least, most
 from tilewright.simulator.search.bounds.family_energy import FamilyEnergy
-from tilewright.simulator.search.bounds.family_tiles import Alike, FamilyTiles, structure
+from tilewright.simulator.search.bounds.family_tiles import (
+    Alike,
+    FamilyTiles,
+    Integers,
+    alike_among,
+)
 from tilewright.simulator.search.bounds.group_sums import GroupSums, SummedTile, SumsOfGroups
 
 EXACT: Final = 1 << 52
@@ -155,12 +160,8 @@ class QuickBound:
         """
         if not self.has_exact_numbers:
             return [self._bound_of(family, has_energy=has_energy) for family in families]
-        alike: dict[tuple[object, ...], list[int]] = {}
-        for number, family in enumerate(families):
-            alike.setdefault(structure(family), []).append(number)
         bounds: dict[int, FamilyBound] = {}
-        for numbers in alike.values():
-            several = Alike.of([families[number] for number in numbers])
+        for numbers, several in alike_among(families):
             found = self._bounds_of(several, has_energy=has_energy)
             bounds.update(zip(numbers, found, strict=True))
         return [bounds[number] for number in range(len(families))]
@@ -369,6 +370,14 @@ class QuickBound:
     def words(self, family: GridFamily) -> int:
         """Return the least number of 16-bit words of an element that the tiles of a family need."""
         return int(self._words(self._tiles(family)))
+
+    def words_together(self, families: Sequence[GridFamily]) -> tuple[Integers, Integers]:
+        """Return `words` and `persistent_words` of many families, one number for each."""
+        words, persistent = np.zeros((2, len(families)), dtype=np.int64)
+        for numbers, several in alike_among(families):
+            tiles = FamilyTiles.together(self.space, several)
+            words[numbers], persistent[numbers] = self._words(tiles), self._persistent(tiles)
+        return words, persistent
 
     def _words(self, tiles: FamilyTiles) -> Numbers:
         return sum(words for _, words in self._held_words(tiles))

@@ -28,6 +28,7 @@ FULL = Trial(
     mappings=({"energy": 1.0, "latency": 2.0}, {"energy": 2.0, "latency": 1.0}),
     breakdown={"energy": {"DRAM": 0.75, "B": 0.25}},
     sampler={"generation": 3},
+    refused=({"point": {"arch.B.size": 1, "kind": "sram"}, "reason": "too small"},),
 )
 
 
