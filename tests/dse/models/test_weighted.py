@@ -9,11 +9,13 @@ import pytest
 from nodes import arch_text, mac, memory
 
 from tilewright.arch.errors import SpecError
+from tilewright.dse.models.evaluator import asking_for_check, has_check
 from tilewright.dse.models.evaluators import make_evaluator
 from tilewright.dse.models.inputs import workload
 from tilewright.dse.models.weighted import MOST_CHOICES, chosen_together, metrics_of_each
 from tilewright.dse.study.preflight import preflight
 from tilewright.dse.study.study_loading import load_study
+from tilewright.mapper.workload.errors import NoFeasibleMapping
 
 WEIGHTS = (2.0, 1.0, 0.5)
 ARCH = arch_text(
@@ -152,3 +154,29 @@ def test_a_knob_of_one_workload_is_checked_in_its_file(tmp_path, knob, words):
     (tmp_path / "study.yaml").write_text(f"{before}space:\n  {knob}: {{values: [4]}}\n")
     with pytest.raises(SpecError, match=words):
         preflight(load_study(tmp_path / "study.yaml"))
+
+
+EXECUTED = """\
+name: pair
+question: which
+seed: 1
+arch: {file: wafer_grid}
+workloads: [{file: small.yaml}, {file: large.yaml}]
+model: simulated
+objectives: [energy]
+space:
+  arch.variables.GridX: {values: [1, 4]}
+  mapping.*.tile: {values: [none]}
+"""
+
+
+def test_a_design_is_refused_for_the_workload_that_does_not_fit(tmp_path):
+    for name, (m, k) in {"small": (4, 4), "large": (40, 2000)}.items():
+        (tmp_path / f"{name}.yaml").write_text(WORK.format(m=m, k=k).replace("All: 8", "All: 32"))
+    (tmp_path / "study.yaml").write_text(EXECUTED)
+    spec = load_study(tmp_path / "study.yaml")
+    model = make_evaluator(spec)
+    assert has_check(model)
+    with pytest.raises(NoFeasibleMapping, match=r"^large: no mapping of C fits the grid"):
+        model.evaluate(asking_for_check(spec.space.point((0, 0))))
+    assert model.evaluate(asking_for_check(spec.space.point((1, 0)))).reason is None

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from tilewright.arch.errors import SpecError
-from tilewright.dse.models.evaluator import Outcome
+from tilewright.arch.errors import SpecError, TilewrightError
+from tilewright.dse.models.evaluator import Outcome, is_check
 from tilewright.dse.query import estimate as module
 from tilewright.dse.study.study_loading import load_study
 from tilewright.mapper.searches.budget import STOP_REQUESTED
@@ -110,3 +110,22 @@ def test_a_search_for_many_designs_counts_for_each_number_of_lanes(finished, tmp
     assert found.seconds >= 4 * found.sample.seconds
     assert "Such searches: 4 at most" in found.text()
     assert found.document()["searches"] == 4
+
+
+def test_designs_that_a_check_refuses_are_not_drawn(toy, tmp_path, monkeypatch):
+    class Checked(Search):
+        has_check = True
+        searched = 0
+
+        def evaluate(self, point):
+            if is_check(point):
+                raise TilewrightError("too large")
+            self.searched += 1
+            return super().evaluate(point)
+
+    search = Checked(0.0)
+    monkeypatch.setattr(module, "make_evaluator", lambda _: search)
+    monkeypatch.setattr(module, "preflight", lambda _: None)
+    found = module.estimate(load_study(toy.write_study(tmp_path)), workers=1)
+    assert found.drawn == ()
+    assert search.searched == 2

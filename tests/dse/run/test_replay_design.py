@@ -36,7 +36,7 @@ def _check_changed_knobs(best):
     assert all(e["equal_to_reference"] for e in changed["einsums"])
     same = json.loads(run("simulate", "1", "--json", "--set", f"{key}={point[key]}").stdout)
     assert same["metrics"] == best["metrics"]
-    wrong = run("simulate", "1", "--set", "mapping.key.tlie=4")
+    wrong = run("simulate", "1", "--set", "mapping.up.tlie=4")
     assert wrong.exit_code == 2
-    assert "did you mean mapping.key.tile?" in wrong.stderr
-    assert run("simulate", "1", "--set", "mapping.key.tile=abc").exit_code == 2
+    assert "did you mean mapping.up.tile?" in wrong.stderr
+    assert run("simulate", "1", "--set", "mapping.up.tile=abc").exit_code == 2
