@@ -32,18 +32,7 @@ from tilewright.simulator.search.bounds.elementwise import (
 )
 from tilewright.simulator.search.bounds.family_tiles import FamilyTiles
 from tilewright.simulator.search.bounds.vector_reads import TileInMemory, VectorReads
-from tilewright.simulator.search.orders.around_entry import (
-    BACK,
-    BEGIN,
-    FIRSTS,
-    MAP,
-    OPERATION,
-    TILES,
-    TURN,
-    Floats,
-    OuterLoops,
-    least_around,
-)
+from tilewright.simulator.search.orders.outer_cycles import OuterCycles, OuterQuestion
 from tilewright.simulator.search.orders.vector_choices import vector_choices
 
 ALWAYS_ROOM: Final = 2
@@ -220,10 +209,10 @@ class ElementWork:
 
     def _least_work(self, tiles: FamilyTiles, vector: tuple[str, ...]) -> WorkCycles:
         """Return the least work with an operation over some loops, wherever its tiles lie."""
-        rates, prices = self._rates_with(tiles.family.scalar), self._prices(tiles.family.scalar)
-        moving = min(rate.cycles / rate.group for rate in rates)
+        scalar = tiles.family.scalar
+        moving = min(rate.cycles / rate.group for rate in self._rates_with(scalar))
         length = prod(tiles.tile[name] for name in vector)
-        around = min(prices[OPERATION], prices[TURN])
+        around = self._outer(scalar).least_operation
         total, on_tile = (
             prod(sizes.values()) // length * around + prod(sizes.values()) * moving
             for sizes in (tiles.local, tiles.tile)
@@ -303,44 +292,29 @@ class ElementWork:
 
         `number`: of families.
         """
-        outer, time = operation.outer, tiles.family.tile
-        kept = self.space.einsum.outputs[0].rank_variables
-        loops = OuterLoops(
-            np.empty((number, len(outer)), dtype=np.int64),
-            np.empty((number, len(outer)), dtype=np.bool_),
-            np.array([name not in kept for name in outer], dtype=np.bool_),
-            np.empty((number, 2), dtype=np.int64),
-            self._prices(tiles.family.scalar),
-        )
-        for place, name in enumerate(outer):
-            loops.turns[:, place] = tiles.tile[name]
-            loops.walks[:, place] = operation.walks.get(name, False)
+        kept, time = self.space.einsum.outputs[0].rank_variables, tiles.family.tile
         adds = time is not None and time.variable not in kept
-        loops.tiles[:, FIRSTS] = tiles.passes if adds else tiles.steps
-        loops.tiles[:, TILES] = tiles.steps
-        cycles = np.empty(number)
-        least_around(loops, np.empty(1 << len(outer)), cycles)
+        cycles = self._outer(tiles.family.scalar).least(
+            OuterQuestion(
+                {name: tiles.tile[name] for name in operation.outer},
+                operation.walks,
+                frozenset(operation.outer) - kept,
+                tiles.passes if adds else tiles.steps,
+                tiles.steps,
+                number,
+            )
+        )
         return cycles if tiles.alike is not None else float(cycles[0])
 
-    def _prices(self, scalar: str | None) -> Floats:
-        """Return the prices of the loops around an operation; `scalar`: the register's input."""
-        if scalar not in self._known_prices:
-            profile, prices = self.profile, np.empty(5)
-            prices[BACK] = profile.loop_back_edge_cycles
-            begin = profile.counter_cycles + profile.branch_not_taken_cycles
-            prices[BEGIN] = begin - profile.loop_back_edge_cycles  # behind the last turn is none
-            prices[OPERATION] = self.load
-            if scalar is not None:
-                prices[OPERATION] += profile.scalar_load_cycles
-            loads = 2 * min(profile.counter_cycles, profile.task_control_cycles)
-            end = 2 * profile.scalar_operation_cycles
-            prices[MAP] = loads + profile.descriptor_use_cycles + end
-            prices[TURN] = profile.map_step_cycles + 1
-            self._known_prices[scalar] = prices
-        return self._known_prices[scalar]
+    def _outer(self, scalar: str | None) -> OuterCycles:
+        """Return the cycles of loops around operations; `scalar`: the register's input."""
+        if scalar not in self._known_outer:
+            load = 0.0 if scalar is None else float(self.profile.scalar_load_cycles)
+            self._known_outer[scalar] = OuterCycles(self.profile, self.load, load)
+        return self._known_outer[scalar]
 
     @cached_property
-    def _known_prices(self) -> dict[str | None, Floats]:
+    def _known_outer(self) -> dict[str | None, OuterCycles]:
         return {}
 
     def _on_tile(self, tiles: FamilyTiles, operation: _VectorOperation) -> Numbers:
