@@ -21,7 +21,9 @@ from tilewright.mapper.mapping.mapping_file import load_mapping
 from tilewright.mapper.searches.budget import STOP_REQUESTED, Budget
 from tilewright.mapper.searches.result import Progress
 from tilewright.mapper.searches.shared.hit_counts import SIMULATIONS
+from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.simulator.search import grid_mapping
+from tilewright.simulator.search.candidates import candidates, long_runs
 
 
 def test_text_document_and_file_are_of_one_answer() -> None:
@@ -115,6 +117,64 @@ def test_an_answer_that_was_not_executed_says_so_in_all_its_forms(
     assert "not executed; in the search: " in text.splitlines()[-2]
     assert "gap" not in text.splitlines()[-2]
     assert text.splitlines()[-1].startswith("  restrictions: shares of least work; ")
+
+
+PRODUCT = """
+workload:
+  rank_sizes: {M: 40, K: 64, N: 48}
+  bits_per_value: {All: 32}
+  einsums: ['C[m, n] = A[m, k] * B[k, n]']
+"""
+
+
+def nothing_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every run take too long."""
+    monkeypatch.setattr(candidates, "LARGE_GRID", 1)
+    monkeypatch.setattr(candidates, "MOST_VISITS", 0)
+    monkeypatch.setattr(long_runs, "MOST_OF_PROOFS", 0)
+
+
+def test_an_answer_between_two_bounds_says_so_in_all_its_forms(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    nothing_runs(monkeypatch)
+    work = load_workload(load_document("product.yaml", text=PRODUCT))
+    options = {"objective": "latency", "budget": None}
+    answer = find_on_machine(load_arch(HARDWARE), work, "wse3-sdk-sim", options)
+    text, document = answer.text(), answer.document()
+    known, search = document["prediction"], document["search"]
+    least, most = known["lower_bound_cycles"], known["cycles_at_most"]
+    assert least < most
+    assert document["is_too_long"]
+    assert not document["is_executed"]
+    assert search["value"] == pytest.approx(most / 875e6)
+    assert search["lower_bound"] < search["value"]
+    assert search["gap"] == pytest.approx(search["value"] / search["lower_bound"] - 1)
+    assert search["executed"] == 0 < search["enclosed"]
+    said = f"between {least:,} and {most:,} cycles"
+    assert said in text
+    assert "budget" not in text
+    small = document["small_runs"]["C"]
+    assert f"executed, equals numpy, {small['cycles']:,} cycles" in text
+    assert small["elements"] <= 16
+    assert "least upper bound: 0 executed, " in text
+    answer.write_page(tmp_path / "page.html", "a product")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert said in page
+    assert f"{most:,}" in page
+    assert "equals numpy" in page
+
+
+def test_an_answer_of_lower_bounds_alone_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    nothing_runs(monkeypatch)
+    work, options = einsum_workload("elementwise sum"), {"objective": "latency", "budget": None}
+    answer = find_on_machine(load_arch(HARDWARE), work, "wse3-sdk-sim", options)
+    text, document = answer.text(), answer.document()
+    assert document["is_too_long"]
+    assert document["search"]["value"] is None
+    assert document["prediction"]["cycles_at_most"] is None
+    assert "no mapping has less latency than" in text
+    assert "no upper bound is known" in text
 
 
 def test_a_search_finds_the_executions_of_an_earlier_one(
