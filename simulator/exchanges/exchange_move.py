@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
-from math import inf
+from math import ceil, inf
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -19,7 +19,7 @@ from tilewright.mapper.grid.distribution import Distribution
 from tilewright.mapper.grid.exchanges.flow_phases import flow_phases
 from tilewright.mapper.grid.exchanges.halo import HaloExchange, halo_exchange
 from tilewright.mapper.grid.exchanges.least_traffic import least_traffic
-from tilewright.mapper.grid.exchanges.reshard import Reshard, is_too_large
+from tilewright.mapper.grid.exchanges.reshard import MOST_FLOWS, Reshard, is_too_large
 from tilewright.mapper.grid.number_types import values_per_wavelet
 from tilewright.mapper.grid.space_time import SpaceTime
 from tilewright.simulator.exchanges.exchange_bound import least_exchange_cycles, phases_bound
@@ -31,6 +31,7 @@ from tilewright.simulator.exchanges.exchange_execution import (
 from tilewright.simulator.exchanges.reshard_program import limits_of
 from tilewright.simulator.execution.action_counts import action_energies
 from tilewright.simulator.isa.machine_errors import ProgramError
+from tilewright.simulator.lowering.cycle_bound import ROUNDING
 from tilewright.simulator.search.candidates.candidates import Candidates
 from tilewright.simulator.search.grid_certificate import objective_value
 
@@ -39,10 +40,11 @@ MOST_PLACES: Final = 1 << 14
 
 
 class LeastExchange(NamedTuple):
-    """Lower bounds of an exchange: its cycles, and the words that all elements receive."""
+    """Lower bounds of an exchange: its cycles, the words that all elements receive, its flows."""
 
     cycles: float
     received: int
+    flows: int
 
 
 @dataclass(eq=False)
@@ -167,17 +169,21 @@ def find_least(moves: Sequence[Move]) -> None:
         traffic = least_traffic([move.held for move in some], needed)
         cycles = least_exchange_cycles(traffic, dtype, profile).tolist()
         received = traffic.received.sum(axis=(1, 2)) / values_per_wavelet(2, dtype)
-        for move, least, words in zip(some, cycles, np.ceil(received).tolist(), strict=True):
-            move._least = LeastExchange(least, int(words))
+        words, flows = np.ceil(received).tolist(), (traffic.all_flows - ROUNDING).tolist()
+        for move, least, all_words, all_flows in zip(some, cycles, words, flows, strict=True):
+            move._least = LeastExchange(least, int(all_words), ceil(all_flows))
 
 
 def _bound(move: Move) -> float:
     """Return a value of the objective that no exchange goes below, from what each element lacks.
 
-    Each word that an element lacks crosses a link and is written.
+    Each word that an element lacks crosses a link and is written. inf for a reshard of too many
+    flows.
     """
     candidates, energy = move.candidates, 0.0
-    cycles, received = move.least
+    cycles, received, flows = move.least
+    if flows > MOST_FLOWS and move.is_reshard:
+        return inf
     if candidates.objective != "latency":
         grid = candidates.space.grid
         fabric = grid.fabric.name if grid.fabric is not None else "fabric"

@@ -156,6 +156,12 @@ class LeastTraffic:
         """
         return self.held.mean(values)
 
+    @property
+    def all_flows(self) -> Floats:
+        """The number of flows between all elements, at least, by place of the tensor."""
+        flows: Floats = self.sends.sum(axis=(1, 2))
+        return flows
+
 
 def least_traffic(held: Sequence[Distribution], needed: Distribution) -> LeastTraffic:
     """Return what each element sends and receives at least, to get from each place to `needed`.

@@ -25,6 +25,7 @@ Position = tuple[int, ...]
 MOST_PAIRS = 1 << 20
 """Pairs of a part that is held and one that is needed; with more there is no reshard."""
 MOST_FLOWS = 1 << 11
+"""Flows of a reshard; with more there is none."""
 MOST_ELEMENTS = 1 << 12
 
 

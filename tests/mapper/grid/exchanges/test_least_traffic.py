@@ -29,6 +29,7 @@ def test_no_flows_carry_less(block: int) -> None:
         least, (sent, received) = least_traffic([case.held], case.needed), carried(case)
         np.testing.assert_array_equal(least.received, received[None])
         assert (least.sent <= least.mean(sent[None]) + 1e-9).all()
+        assert least.all_flows[0] <= len(case.flows) + 1e-9
         counted += least.sent.sum() > 0
     assert counted > 3
 
@@ -50,6 +51,7 @@ def test_overlapping_pieces_go_out_once_each() -> None:
     traffic = least_traffic([once, twice], needed)
     assert traffic.sent.tolist() == [[[5, 8, 0, 0]], [[0.5, 0.5, 0, 5]]]
     assert traffic.sends[0].tolist() == [[2, 2, 0, 0]]
+    assert traffic.all_flows[0] == 4
     known = np.array([[[1.0, 2.0, 3.0, 4.0]]] * 2)
     assert traffic.mean(known).tolist() == [[[1, 2, 3, 4]], [[1.5, 1.5, 3, 4]]]
 

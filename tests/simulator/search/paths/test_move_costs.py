@@ -5,8 +5,11 @@ from __future__ import annotations
 from math import inf
 
 import numpy as np
+import pytest
 from cascades import cascade_arch, cascade_workload
 
+from tilewright.mapper.grid.exchanges import reshard
+from tilewright.simulator.exchanges import exchange_move
 from tilewright.simulator.exchanges.exchange_move import Move
 from tilewright.simulator.search.cascade_search import Cascade
 from tilewright.simulator.search.grid_mapping import GridRequest, cascade_of
@@ -42,6 +45,22 @@ def test_costs_follow_what_is_found_and_executed() -> None:
         paths.moves.to(name, needed, option, values), [move.value for move in moves]
     )
     assert (paths.moves.to(name, needed, option, values) >= after).all()
+
+
+def test_reshards_of_too_many_flows_have_no_finite_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What `reshard` refuses when it is asked for, the bounds of paths know before."""
+    monkeypatch.setattr(exchange_move, "MOST_FLOWS", 6)
+    monkeypatch.setattr(reshard, "MOST_FLOWS", 6)
+    paths = cascade_of(cascade_arch(4, 4), cascade_workload("smoothing"), GridRequest())
+    name, needed, option = first_reader(paths)
+    moves = [paths._move(name, place, needed, option) for place in paths.moves.places[name]]
+    costs = paths.moves.to(name, needed, option, BOUND)
+    refused = [move for move, cost in zip(moves, costs, strict=True) if cost == inf]
+    assert 0 < len(refused) < len(moves)
+    for move in refused:
+        assert move.is_reshard
+        assert move.least.flows > 6
+        assert reshard.reshard(name, move.held, move.needed) is None
 
 
 def test_without_reshards_a_question_has_no_path_over_one() -> None:
