@@ -5,7 +5,7 @@ A block counts its rows from 0, so that it serves in every program that has its 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -109,11 +109,6 @@ class CompileTarget:
     profile: Profile
     number: int
     colors: tuple[tuple[str, int], ...]
-
-    @property
-    def key(self) -> Hashable:
-        """A hashable key of the profile and the colors; equal keys give equal tables for a code."""
-        return self.number, self.colors
 
 
 @dataclass(frozen=True)

@@ -42,20 +42,16 @@ def flow_turns(flow: Flow) -> Turns:
         go += ("N" if first < row else "") + ("S" if last > row else "")
         rows = rows_of.get(place, set())
         turns[row, place] = come, go + ("R" if row in rows else "")
-        turns.update(_along_column(flow, place, rows))
+        for column_row, turn in (*_away(row, last, "S", rows), *_away(row, first, "N", rows)):
+            turns[column_row, place] = turn
     return turns
 
 
-def _along_column(
-    flow: Flow, column: int, rows: set[int]
-) -> Iterator[tuple[Place, tuple[str, str]]]:
-    """Yield the ports of a column's routers above and below the source's row, up to its ends.
+def _away(row: int, end: int, go: str, rows: set[int]) -> Iterator[tuple[int, tuple[str, str]]]:
+    """Yield the ports of a column's routers behind the source's row, up to one end of its words.
 
-    `rows`: those of the targets in the column.
+    `go`: where they go, N or S; `rows`: those of the targets in the column.
     """
-    row = flow.source[0]
-    first, last = flow.spans.get(column, (row, row))
-    for end, step, come, go in ((last, 1, "N", "S"), (first, -1, "S", "N")):
-        for place in range(row + step, end + step, step) if end != row else ():
-            onward = (go if place != end else "") + ("R" if place in rows else "")
-            yield (place, column), (come, onward)
+    come, step = {"S": ("N", 1), "N": ("S", -1)}[go]
+    for place in range(row + step, end + step, step) if end != row else ():
+        yield place, (come, (go if place != end else "") + ("R" if place in rows else ""))

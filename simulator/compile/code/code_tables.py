@@ -56,7 +56,7 @@ def block_of(code: ElementCode, target: CompileTarget) -> CodeBlock:
     and target. Raises ProgramError for what the profile does not allow.
     """
     has_colors = twin_key(code) is None
-    key = target.key if has_colors else target.number
+    key = target.number, target.colors if has_colors else ()
     block: CodeBlock = _BLOCKS.of(code, key, partial(_compiled, code, target))
     return block
 
