@@ -98,6 +98,7 @@ class Kernel:
         self.name = name
         self.records = dict(records or {})
         self.signature_text = signature
+        self.identity = home, name, signature
         self.result, _, self.arguments = signature[:-1].partition("(")
         fields = _NAME.sub(lambda match: self.records.get(match[0], match[0]), self.arguments)
         self.signature = f"{self.result}({fields})"

@@ -22,6 +22,9 @@ from tilewright.arch.compiled import Kernel, is_kept
 MOST_PROCESSES: Final = 4
 _CHILD: Final = "from tilewright.arch import parallel_compilation as p; p.compile_as_told()"
 
+_looked_for: Final[set[tuple[str, str, str]]] = set()
+"""The kernels that `compile_first` has looked for in this process, by identity."""
+
 
 def compile_missing(kernels: Sequence[Kernel]) -> None:
     """Compile those of some kernels that are not on disk, in up to four processes.
@@ -46,15 +49,15 @@ def compile_missing(kernels: Sequence[Kernel]) -> None:
 def compile_first(kernels: Sequence[Kernel], tell: Callable[[], object]) -> None:
     """Compile those of some kernels that are not on disk, before something that has a limit begins.
 
-    `tell`: called before, if any is missing.
+    Each is looked for once in a process. `tell`: called before, if any is missing.
     """
-    missing = [kernel for kernel in kernels if not is_kept(kernel)]
-    if not missing:
-        return
-    tell()
-    compile_missing(missing)
-    for kernel in missing:
-        kernel.load()
+    missing = [k for k in kernels if k.identity not in _looked_for and not is_kept(k)]
+    if missing:
+        tell()
+        compile_missing(missing)
+        for kernel in missing:
+            kernel.load()
+    _looked_for.update(kernel.identity for kernel in kernels)
 
 
 def compile_as_told() -> None:

@@ -29,7 +29,6 @@ ENDED_BY: Mapping[int, str] = {
 _LEAVE_TIME = 0.25  # of a limit, until a process that does not listen is ended
 _LEAST_LEAVE = 0.5  # seconds
 _LOOK_FOR_COORDINATOR = 0.5
-_compiled: set[tuple[str, ...]] = set()  # names of kernels, in this process
 
 
 def watched_attempt(evaluator: Evaluator, point: Point, limits: DesignLimits) -> Attempt:
@@ -40,7 +39,7 @@ def watched_attempt(evaluator: Evaluator, point: Point, limits: DesignLimits) ->
     """
     if not limits.is_limited:
         return attempt(evaluator, point)
-    compile_once(evaluator, lambda: None)
+    compile_first(kernels_of(evaluator), lambda: None)
     KEEPING.enabled = limits.memory is None  # what earlier designs left would count
     start = time.monotonic()
 
@@ -51,18 +50,6 @@ def watched_attempt(evaluator: Evaluator, point: Point, limits: DesignLimits) ->
     return interrupted_when(
         _limit_reached(limits, start), lambda: attempt(evaluator, point), failed
     )
-
-
-def compile_once(evaluator: Evaluator, tell: Callable[[], object]) -> None:
-    """Compile what a model's designs call, as far as it is not on disk; look there once.
-
-    `tell`: called before, if anything is compiled.
-    """
-    kernels = kernels_of(evaluator)
-    names = tuple(kernel.name for kernel in kernels)
-    if names not in _compiled:
-        compile_first(kernels, tell)
-        _compiled.add(names)
 
 
 def _limit_reached(limits: DesignLimits, start: float) -> Callable[[], int | None]:

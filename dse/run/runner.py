@@ -13,12 +13,12 @@ from typing import Any, Literal
 
 from tilewright.arch.errors import TilewrightError
 from tilewright.arch.files.source import load_document
+from tilewright.arch.parallel_compilation import compile_first
 from tilewright.arch.quantities import some
 from tilewright.dse.command.console import say
 from tilewright.dse.islands.island_search import Crew, search_islands
 from tilewright.dse.islands.rounds import island_details
 from tilewright.dse.models.dask_workers import check_executor
-from tilewright.dse.models.design_watch import compile_once
 from tilewright.dse.models.evaluator import (
     NOTHING_SHARED,
     Attempt,
@@ -27,6 +27,7 @@ from tilewright.dse.models.evaluator import (
     Sharing,
     asking_for_details,
     has_check,
+    kernels_of,
 )
 from tilewright.dse.models.evaluators import make_evaluator
 from tilewright.dse.models.worker_pool import LOKY, make_pool
@@ -245,7 +246,7 @@ def _run(spec: StudySpec, run: RunDirectory, run_settings: RunSettings) -> Study
     crew = Crew(evaluator, run_settings.workers, run_settings.executor, setting.earlier_outcomes)
     with _stopping(run_settings) as stop:
         if spec.limits.is_limited:
-            compile_once(evaluator, lambda: say(_COMPILING))
+            compile_first(kernels_of(evaluator), lambda: say(_COMPILING))
         if spec.islands > 1:
             trials = search_islands(setting, run, crew, stop.is_set)
             crew = crew.part(0, 1)

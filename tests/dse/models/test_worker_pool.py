@@ -153,6 +153,7 @@ def test_a_limit_begins_after_what_designs_call_is_compiled(monkeypatch):
 
     class Slow:
         name = "slow"
+        identity = ("slow", "slow", "void()")
 
         def load(self):
             time.sleep(0.6)

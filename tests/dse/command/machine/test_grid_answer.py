@@ -53,6 +53,7 @@ def test_the_engine_is_compiled_before_the_budget_of_a_search_begins(
     compiled, states = list[Kernel](), list[Progress]()
     compiler = "tilewright.arch.parallel_compilation.compile_missing"
     monkeypatch.setattr(compiler, compiled.extend)
+    monkeypatch.setattr("tilewright.arch.parallel_compilation._looked_for", set())
     monkeypatch.setattr(Kernel, "load", lambda _: None)
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     compile_engine(states.append)
