@@ -222,6 +222,8 @@ def _by_columns(streams: PassingStreams, count: int, profile: Profile) -> tuple[
     _check_rests(run, columns)
     run.step_to_end()
     _check_passed(run, times, numbers.size - streams.first)
+    if any(run.waits_outside(column.place, int(column.rests[0])) for column in _later(columns)):
+        raise NotCovered("columns that become later wait for words from outside")
     ends = [_end_of_column(times, column, profile) for column in alone]
     return max(_end(run, streams.first, columns), *ends, 0), numbers.size + len(alone)
 
@@ -287,6 +289,11 @@ def _check_passed(run: NarrowRun, times: StreamTimes, columns: int) -> None:
     for stream, begun in zip(times.streams.streams, times.times, strict=True):
         if not np.array_equal(run.passed(stream), begun + times.hop * columns):
             raise NotCovered(WAIT)
+
+
+def _later(columns: list[Representative]) -> Iterator[Representative]:
+    """Yield the columns that stand for others which become later."""
+    yield from (column for column in columns if column.rests.size)
 
 
 def _rests(columns: list[Representative]) -> Iterator[tuple[int, int]]:
