@@ -235,8 +235,8 @@ class EdgeOutput:
     `side`: N, E, S or W; positions first..first+positions-1 are columns on N and S, rows on W and
     E. Each position must get exactly `count` wavelets of `color`; with fewer or more the run raises
     DeadlockError. It returns their values (`dtype`) and arrival cycles as arrays (positions, count)
-    under `name`. Two wavelets leave a position at least `interval` cycles apart; if that is more
-    than one cycle, they arrive a cycle later.
+    under `name`. Two wavelets leave a position at least `interval` cycles apart; later ones wait
+    outside the grid, where there is always space.
     """
 
     name: str

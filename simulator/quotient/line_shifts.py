@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from tilewright.simulator.compile import columns as at
+from tilewright.simulator.compile.fabric.exit_times import exit_cycles
 from tilewright.simulator.fast.no_certificate import NotCovered
 from tilewright.simulator.isa.machine_errors import RunStoppedError
 from tilewright.simulator.profiles.profile import Profile
@@ -135,6 +136,29 @@ def _words_of(stream: PassingStream, times: Ints, column: int, first_row: int) -
         yield np.stack([row.ravel(), comes.ravel(), np.where(alone, comes, earlier).ravel()])
 
 
+class Delays(NamedTuple):
+    """By how many cycles a column is later than its representative: `cycles` from `since` on each.
+
+    Both ascending; nothing is later before the first of `since`.
+    """
+
+    since: Ints
+    cycles: Ints
+
+    @property
+    def last(self) -> int:
+        """The delay in the end."""
+        return int(self.cycles[-1]) if self.cycles.size else 0
+
+    def later(self, cycles: Ints) -> Ints:
+        """Return the cycles of the column that are `cycles` of the representative."""
+        delays = np.concatenate([[0], self.cycles])
+        return np.asarray(cycles + delays[np.searchsorted(self.since, cycles, side="right")])
+
+
+NO_DELAYS: Final = Delays(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
+
+
 @dataclass(slots=True)
 class Representative:
     """A column of the narrow grid, and those of the whole one that do the same later.
@@ -142,8 +166,7 @@ class Representative:
     `place`: in the narrow grid. `words`: what it takes there, in the order of the cycles. `order`:
     of these words among all. `free`: (words,) the earliest cycle from which on all words from this
     one on come, with those before them in their streams. `pauses`: (words,) True where the columns
-    that do the same may be later from this word on. `delays`: cycles by which they are later in the
-    end.
+    that do the same may be later from this word on. `delays`: by how much each of them is later.
     """
 
     place: int
@@ -151,7 +174,7 @@ class Representative:
     order: Ints
     free: Ints
     pauses: Ints
-    delays: list[int] = field(default_factory=list)
+    delays: list[Delays] = field(default_factory=list)
 
     @staticmethod
     def of(place: int, taken: TakenWords) -> Representative:
@@ -178,7 +201,8 @@ class Representative:
         if (later < 0).any() or (pauses & ~apart).any() or pauses.sum() > MOST_PAUSES:
             return False
         self.pauses = pauses.astype(np.int64)
-        self.delays.append(int(later.sum()))
+        places = np.flatnonzero(later)
+        self.delays.append(Delays(self.free[places], np.cumsum(later[places])))
         return True
 
     @property
@@ -307,10 +331,26 @@ def _end(run: NarrowRun, first: int, columns: list[Representative]) -> int:
     if ends.max() != max(store[at.S_END], run.last_outside):
         raise NotCovered("an element ends otherwise")
     end = int(ends[:first].max(initial=0))
+    for place in range(first):
+        end = max(end, _last_exit(run, place, [NO_DELAYS]))
     behind = int(max(store[at.K_EXECUTE], store[at.K_COMPLETION], run.hop_cycles))
     for column in columns:
         last = int(ends[column.place])
         if column.rests.size and last < int(column.rests[-1]) + behind:
             raise NotCovered("a column ends before others become later")
-        end = max(end, last + max(column.delays, default=0))
+        end = max(end, last + max((delays.last for delays in column.delays), default=0))
+        end = max(end, _last_exit(run, column.place, column.delays))
     return end
+
+
+def _last_exit(run: NarrowRun, place: int, delays: list[Delays]) -> int:
+    """Return when the last word has left by a slow port of a column, or one that does the same."""
+    return max(
+        (
+            int(exit_cycles(each.later(arrivals), interval)[-1])
+            for arrivals, interval in run.slow_exits(place)
+            for each in delays
+            if arrivals.size
+        ),
+        default=0,
+    )

@@ -239,6 +239,18 @@ class NarrowRun:
         last = self.store[fifo[:, at.F_RING] + 2 * np.maximum(fifo[:, at.F_COUNT] - 1, 0)]
         return np.asarray(np.where(fifo[:, at.F_COUNT] > 0, last, 0))
 
+    def slow_exits(self, place: int) -> Iterator[tuple[Ints, int]]:
+        """Yield the arrivals (cycles) of words that leave a column by ports that are slow.
+
+        place: of the column in the narrow grid. With them comes the interval of the port.
+        """
+        network, width = self.compiled.network, self.program.width
+        fifo = self.compiled.parts.fifo.view(self.store)
+        for fifos, interval in zip(network.edge_outputs, network.exit_intervals, strict=True):
+            of_column = fifos[network.element[fifos] % width == place] if interval > 1 else NONE
+            for row in fifo[of_column]:
+                yield self.store[row[at.F_RING] + 2 * np.arange(row[at.F_COUNT])], interval
+
     @property
     def last_outside(self) -> int:
         """The cycle in which the last word came to the outside, 0 without one."""

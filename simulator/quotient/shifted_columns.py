@@ -20,10 +20,10 @@ from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.fabric.network import ROUTER
 from tilewright.simulator.fast.no_certificate import NotCovered
 from tilewright.simulator.fast.partition_solve import USUAL, effort_before, solve_parts
-from tilewright.simulator.fast.proofs.certificate import ends_of, units_of
+from tilewright.simulator.fast.proofs.certificate import units_of
 from tilewright.simulator.fast.times.segments import T
-from tilewright.simulator.fast.times.timed_program import TimedProgram, main_ends
-from tilewright.simulator.fast.units.graph import P_LATENCY, P_SOURCE, THREAD, X_COMPLETION
+from tilewright.simulator.fast.times.timed_program import TimedProgram, last_arrivals, main_ends
+from tilewright.simulator.fast.units.graph import THREAD, X_COMPLETION
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.program import Program
@@ -256,13 +256,11 @@ class SolvedColumns:
         What passes to the east does not count: behind the last column nothing takes it.
         """
         network, program = self.timed.network, self.machine.program
-        graph, ports = self.timed.graph, len(program.edge_outputs) - self._exits
+        ports = len(program.edge_outputs) - self._exits
         result = np.zeros((ports, program.width), dtype=np.int64)
         for number, sinks in enumerate(network.edge_outputs[:ports]):
-            port = graph.port[sinks]
-            last = self.timed.times.last[ends_of(graph, port[:, P_SOURCE])[1]]
             columns = network.element[sinks] % program.width
-            np.maximum.at(result[number], columns, last + port[:, P_LATENCY])
+            np.maximum.at(result[number], columns, last_arrivals(self.timed, sinks))
         return result
 
     @property

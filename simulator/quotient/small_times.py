@@ -24,7 +24,7 @@ from tilewright.simulator.program.routes import PORTS
 from tilewright.simulator.run.machine import Machine
 
 Contended = npt.NDArray[np.bool_]
-KINDS, COLORS = 6, 32
+KINDS, COLORS = 5, 32
 """Kinds of FIFOs in a network, and more numbers than colors have."""
 
 

@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.buffer_memory import stream_values
+from tilewright.simulator.compile.fabric.exit_times import exit_cycles, last_exits
 from tilewright.simulator.compile.fabric.network import EDGE_IN, OUTPUT, ROUTER
 from tilewright.simulator.compile.store_layout import StoreTable
 from tilewright.simulator.compile.table_blocks import CodeLayout
@@ -75,18 +76,17 @@ def _edges(final: FinalState) -> dict[str, EdgeStream]:
     for port, fifos in ports:
         entries = final.fifo[fifos, at.F_RING][:, None] + 2 * np.arange(port.count)
         values = stream_values(final.store[entries + 1], port.dtype)
-        streams[port.name] = EdgeStream(values, final.store[entries])
+        cycles = exit_cycles(final.store[entries], port.interval)
+        streams[port.name] = EdgeStream(values, cycles)
     return streams
 
 
 def end_cycle(final: FinalState) -> int:
     """Return the cycles of a finished run: until its last operation, and its last word outside."""
     cycles = int(final.store[at.S_END])
-    ports = zip(final.program.edge_outputs, final.network.edge_outputs, strict=True)
-    for port, fifos in ports:
-        if port.count:  # words arrive in order
-            last = final.fifo[fifos, at.F_RING] + 2 * (port.count - 1)
-            cycles = max(cycles, int(final.store[last].max()))
+    for fifos in final.network.edge_outputs:
+        last = last_exits(final.store, final.parts, final.network, fifos)
+        cycles = max(cycles, int(last.max(initial=0)))
     return cycles
 
 

@@ -1,5 +1,6 @@
 """Cycles from a few columns of a grid, beside the reference engine on the whole grid."""
 
+import random
 from collections.abc import Iterator
 from functools import cache
 
@@ -15,13 +16,16 @@ from tilewright.mapper.grid.reading.mapping_reading import space_time
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.fast.no_certificate import NotCovered
 from tilewright.simulator.isa.machine_errors import ProgramError
+from tilewright.simulator.lowering.border_channels import UNLIMITED
 from tilewright.simulator.lowering.plan import plan_of, program_of
 from tilewright.simulator.profiles.profile import Profile, load_profile
 from tilewright.simulator.program.program import Program
 from tilewright.simulator.quotient import line_shifts
 from tilewright.simulator.quotient.line_shifts import cycles_by_columns
 from tilewright.simulator.quotient.narrow_run import NarrowRun
+from tilewright.simulator.quotient.pattern_cycles import pattern_cycles
 from tilewright.simulator.run.machine import Machine
+from tilewright.simulator.text.parsing import parse_program
 
 PROFILES = ("wse3-sdk-sim", "wse2-sdk-sim", "generic")
 FORMS = (
@@ -36,7 +40,7 @@ FORMS = (
 
 
 def mapped_programs(
-    form: int, rows: int, columns: int, most: int, bits: int = 32
+    form: int, rows: int, columns: int, most: int, bits: int = 32, channels: int = UNLIMITED
 ) -> Iterator[Program]:
     """Yield programs of mappings of a form on a grid, of each family one."""
     einsum_text, kept = FORMS[form]
@@ -46,8 +50,9 @@ def mapped_programs(
     families = list(space.families())
     for family in families[:: max(1, len(families) // most)]:
         choice = space.members(family)[0]
+        read = space_time(flat, space.einsum, space.mapping_of(choice))
         try:
-            yield program_of(plan_of(space_time(flat, space.einsum, space.mapping_of(choice))))
+            yield program_of(plan_of(read, channels=channels))
         except (InfeasibleMapping, ProgramError):
             continue
 
@@ -122,3 +127,53 @@ def test_columns_that_do_as_no_other_one(monkeypatch: pytest.MonkeyPatch, seed: 
     monkeypatch.setattr(line_shifts, "MOST_ALONE", 0)
     with pytest.raises(NotCovered, match="too few columns"):
         cycles_by_columns(program, profile)
+
+
+WAITING = """program waiting 1 x 24
+color a
+color b
+code each
+  buffer v f32 [300]
+  mem1d first v extent 1
+  mem1d rest v extent {words} offset 10
+  input_queue 2 a
+  input_queue 3 b
+  fabin one queue 2 extent 1
+  fabin all queue 3 extent {words}
+  task main entry
+    @fmovs first, one
+    @fmovs rest, all
+place each [0:1, 0:24]
+route a [0:1, 0:23] rx W tx ER
+route a [0:1, 23:24] rx W tx R
+route b [0:1, 0:24] rx N tx R
+edge_input xs side W [0:1] color a f32 count 1 interval 1 start 200
+edge_input ys side N [0:24] color b f32 count {words} interval 5
+"""
+
+
+def test_columns_that_wait_for_slow_words_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All columns then end with the last word, not each some cycles behind the one before."""
+    profile = load_profile("wse3-sdk-sim")
+    early, late = (parse_program(WAITING.format(words=n), "waiting.txt") for n in (45, 60))
+    assert is_proved(early, profile)
+    with pytest.raises(NotCovered, match="wait for words from outside"):
+        cycles_by_columns(late, profile)
+    monkeypatch.setattr(NarrowRun, "waits_outside", lambda *_: False)
+    assert cycles_by_columns(late, profile)[0] == whole_cycles(late, profile) + 24
+
+
+@pytest.mark.parametrize("part", [0, *at_night(*range(1, 24))])
+def test_mappings_with_few_channels(part: int) -> None:
+    """Slow streams and results, in all proofs by a pattern."""
+    rng, looked_at, proved = random.Random(part), 0, 0
+    while looked_at < 16:
+        form, channels = rng.randrange(len(FORMS)), rng.choice([1, 2, 4, 8, 13])
+        rows, columns = rng.choice([(4, 24), (24, 4), (9, 32), (24, 24), (2, 64), (40, 12)])
+        programs = mapped_programs(form, rows, columns, most=3, channels=channels)
+        for program in programs:
+            profile, looked_at = profile_of(looked_at), looked_at + 1
+            cycles = pattern_cycles(program, profile).cycles
+            proved += cycles is not None
+            assert cycles in (None, whole_cycles(program, profile))
+    assert proved >= 3

@@ -27,7 +27,7 @@ class FifoTable:
     def add(self, kind: int, elements: Ids, capacity: Ids | int, latency: int) -> Ids:
         """Append one FIFO per element; return their numbers.
 
-        kind: OUTPUT, INPUT, ROUTER, EDGE_IN, EDGE_OUT or PACER; capacity: words; latency: cycles.
+        kind: OUTPUT, INPUT, ROUTER, EDGE_IN or EDGE_OUT; capacity: words; latency: cycles.
         """
         end = self._count + elements.size
         numbers = np.arange(self._count, end, dtype=np.int64)

@@ -22,13 +22,12 @@ class FifoNetwork:
     - `fifo`: (FIFOs, columns) the engine's row of each FIFO; references are row numbers.
     - `queue`: (elements, 16) FIFO of each queue slot (0 to 7 input, 8 to 15 output queues), -1 if
       none.
-    - `links`: number of links, six per element, one per border place where words enter, and one
-      per border place where they leave slower than a word a cycle.
+    - `links`: number of links, six per element and one per border place where words enter.
     - `ring_entries`: words that all FIFOs hold together.
     - `element`: (FIFOs,) row * width + column; of an edge port, the element at the border.
-    - `kind`: (FIFOs,) OUTPUT or INPUT queue, ROUTER buffer, EDGE_IN or EDGE_OUT port, or PACER: the
-      place for one word before an EDGE_OUT port that takes less than a word a cycle.
+    - `kind`: (FIFOs,) OUTPUT or INPUT queue, ROUTER buffer, EDGE_IN or EDGE_OUT port.
     - `edge_inputs`, `edge_outputs`: per port of the program the FIFOs of its positions.
+    - `exit_intervals`: per edge output the cycles between two words that leave a position.
     - `leaving`: per router port (N, E, S, W, ramp) the FIFOs whose words leave by it.
     - `steered`: tables of routers with switches, filters or changes.
     - `bound`: per code (its elements, rebindings): FIFOs that queues may be bound to later.
@@ -43,13 +42,14 @@ class FifoNetwork:
     kind: npt.NDArray[np.int8]
     edge_inputs: tuple[Ids, ...]
     edge_outputs: tuple[Ids, ...]
+    exit_intervals: tuple[int, ...]
     leaving: tuple[Rows, ...]
     steered: SteeredTables
     bound: tuple[Ids, ...]
     closed: Ids
 
 
-OUTPUT, ROUTER, INPUT, EDGE_IN, EDGE_OUT, PACER = range(6)
+OUTPUT, ROUTER, INPUT, EDGE_IN, EDGE_OUT = range(5)
 Kinds = npt.NDArray[np.int8]
 
 

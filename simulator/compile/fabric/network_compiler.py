@@ -28,7 +28,6 @@ from tilewright.simulator.compile.fabric.network import (
     EDGE_OUT,
     INPUT,
     OUTPUT,
-    PACER,
     ROUTER,
     FifoNetwork,
     Ids,
@@ -47,7 +46,7 @@ from tilewright.simulator.compile.table_blocks import CodeLayout
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.program import Program
-from tilewright.simulator.program.routes import OPPOSITE, PORTS, RAMP, STEP, EdgeInput, EdgeOutput
+from tilewright.simulator.program.routes import OPPOSITE, PORTS, RAMP, STEP, EdgeInput
 
 LINKS = 6
 """Links per element: N, E, S, W, ramp to the element, ramp from it."""
@@ -108,13 +107,9 @@ class _NetworkCompiler:
             self.fifos.add(EDGE_OUT, border_elements(port, self.shape), port.count, hop)
             for port in self.program.edge_outputs
         ]
-        exits = [
-            self._paced(port, sinks)
-            for port, sinks in zip(self.program.edge_outputs, outputs, strict=True)
-        ]
         inputs = [self._edge_input(port) for port in self.program.edge_inputs]
         for stack in self.routers.stacks():
-            self._stack(stack, exits, inputs)
+            self._stack(stack, outputs, inputs)
         self._check_queues_routed()
         fifo = self.fifos.rows()
         words = int(fifo[:, at.F_CAP].sum())
@@ -141,25 +136,12 @@ class _NetworkCompiler:
             self.fifos.kinds(),
             tuple(inputs),
             tuple(outputs),
+            tuple(port.interval for port in self.program.edge_outputs),
             tuple(_joined(fifos_of_port).astype(np.int32) for fifos_of_port in self.leaving),
             steered,
             self.bound,
             _joined(self.closed),
         )
-
-    def _paced(self, port: EdgeOutput, sinks: Ids) -> Ids:
-        """Return the FIFOs to which routers send what leaves by a port: what `sinks` take.
-
-        Before a port of less than a word a cycle stands a place for one word, which is free again
-        only when the next one may come.
-        """
-        if port.interval == 1:
-            return sinks
-        pacers = self.fifos.add(PACER, border_elements(port, self.shape), 1, 1)
-        self.fifos.added[:, at.F_CREDIT] = port.interval - 1
-        connect(self.fifos.table, (pacers, sinks, self.links + np.arange(sinks.size)))
-        self.links += sinks.size
-        return pacers
 
     def _edge_input(self, port: EdgeInput) -> Ids:
         numbers = self.fifos.add(EDGE_IN, border_elements(port, self.shape), port.count, 1)
@@ -167,7 +149,7 @@ class _NetworkCompiler:
         self.fifos.added[:, at.F_COLOR] = color
         return numbers
 
-    def _stack(self, stack: ColorStack, exits: list[Ids], inputs: list[Ids]) -> None:
+    def _stack(self, stack: ColorStack, outputs: list[Ids], inputs: list[Ids]) -> None:
         """Add the router buffers and queues of a stack of colors and note how they feed others."""
         routers = self.routers.of(stack)
         self._output_queues(stack)
@@ -176,7 +158,7 @@ class _NetworkCompiler:
         for port in range(4):
             leaves = routers.tx[sites] >> port & 1 == 1
             if leaves.any():
-                self._links(stack, port, (fifos[leaves], sites[leaves]), exits)
+                self._links(stack, port, (fifos[leaves], sites[leaves]), outputs)
         for number, color in enumerate(stack.colors):
             for source, entering in zip(self.program.edge_inputs, inputs, strict=True):
                 if source.color == color.name:
@@ -299,7 +281,7 @@ class _NetworkCompiler:
             self.closed.append(fifos)
 
     def _links(
-        self, stack: ColorStack, port: int, senders_by: tuple[Ids, Ids], exits: list[Ids]
+        self, stack: ColorStack, port: int, senders_by: tuple[Ids, Ids], outputs: list[Ids]
     ) -> None:
         """Connect the routers that send by a port to their neighbours or to edge outputs.
 
@@ -324,16 +306,16 @@ class _NetworkCompiler:
         self._feed(sources[in_grid], takers, neighbours, places[in_grid] * LINKS + port)
         self.leaving[port].append(sources)
         if senders.size < sites.size:
-            self._leave(stack, port, (sources[~in_grid], sites[~in_grid]), exits)
+            self._leave(stack, port, (sources[~in_grid], sites[~in_grid]), outputs)
 
     def _leave(
-        self, stack: ColorStack, port: int, senders_by: tuple[Ids, Ids], exits: list[Ids]
+        self, stack: ColorStack, port: int, senders_by: tuple[Ids, Ids], outputs: list[Ids]
     ) -> None:
         """Connect the routers that send out of the grid to edge outputs; arguments as `_links`."""
         sources, sites = senders_by
         sinks = np.full(len(stack.colors) * stack.elements, -1, dtype=np.int64)
         for number, color in enumerate(stack.colors):
-            for sink, fifos in zip(self.program.edge_outputs, exits, strict=True):
+            for sink, fifos in zip(self.program.edge_outputs, outputs, strict=True):
                 if sink.color == color.name and sink.side == PORTS[port]:
                     sinks[number * stack.elements + border_elements(sink, self.shape)] = fifos
         lost = sites[sinks[sites] < 0]

@@ -147,7 +147,7 @@ def most_buffers(program: Program, changed: Collection[str]) -> int:
     changed: colors whose routes a code changes while it runs; their routers may need five buffers.
     """
     ports = sum(p.positions for p in program.edge_inputs)
-    ports += sum(p.positions * (1 + (p.interval > 1)) for p in program.edge_outputs)
+    ports += sum(p.positions for p in program.edge_outputs)
     return ports + sum(
         route.area.size * (5 if route.color in changed else _buffers(route))
         for route in program.routes

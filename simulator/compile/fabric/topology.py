@@ -92,11 +92,10 @@ def structure(program: Program, layouts: tuple[CodeLayout, ...]) -> Hashable:
     )
     ports: tuple[EdgeInput | EdgeOutput, ...] = (*program.edge_inputs, *program.edge_outputs)
     places = tuple((type(p), p.name, p.side, p.first, p.positions, p.color) for p in ports)
-    paces = tuple(port.interval for port in program.edge_outputs)
     placement = program.placement.shape, program.placement.tobytes()
     commanded = frozenset(control_colors(program))
     routes = tuple(map(_without_numbers, program.routes))
-    return placement, program.colors, routes, codes, places, paces, commanded
+    return placement, program.colors, routes, codes, places, commanded
 
 
 def _without_numbers(route: Route) -> Hashable:
@@ -109,13 +108,17 @@ def _without_numbers(route: Route) -> Hashable:
 
 
 def _with_counts(network: FifoNetwork, program: Program) -> FifoNetwork:
-    """Return a copy of a network with the words of a program's ports and filters."""
+    """Return a copy of a network with the numbers of a program's ports and filters."""
     fifo = network.fifo.copy(order="K")
     ports: tuple[EdgeInput | EdgeOutput, ...] = (*program.edge_inputs, *program.edge_outputs)
     for port, fifos in zip(ports, (*network.edge_inputs, *network.edge_outputs), strict=True):
         fifo[fifos, at.F_CAP] = port.count
     steered = replace(network.steered, state=_with_filters(network.steered.state, program))
-    return replace(network, fifo=fifo, ring_entries=int(fifo[:, at.F_CAP].sum()), steered=steered)
+    intervals = tuple(port.interval for port in program.edge_outputs)
+    words = int(fifo[:, at.F_CAP].sum())
+    return replace(
+        network, fifo=fifo, ring_entries=words, exit_intervals=intervals, steered=steered
+    )
 
 
 def _with_filters(state: at.Table, program: Program) -> at.Table:

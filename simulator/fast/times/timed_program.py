@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from tilewright.simulator.compile.fabric.exit_times import exit_cycles
 from tilewright.simulator.compile.fabric.network import EDGE_OUT, FifoNetwork
 from tilewright.simulator.fast.fast_entries import expand, gather
 from tilewright.simulator.fast.independent_parts import Division
@@ -79,14 +80,29 @@ def end_cycle(timed: TimedProgram, execute: int) -> int:
 
 
 def last_arrival(timed: TimedProgram) -> int:
-    """Return the cycle in which the last word arrives at an edge output, -1 without any.
+    """Return the cycle in which the last word has left by an edge output, -1 without any.
 
     Edge outputs are ports at the border of the grid; only parts that the fast engine covers count.
     """
-    sinks = np.flatnonzero(timed.edge_outputs)
+    return int(last_arrivals(timed, np.flatnonzero(timed.edge_outputs)).max(initial=-1))
+
+
+def last_arrivals(timed: TimedProgram, sinks: Ints) -> Ints:
+    """Return the cycle in which the last word has left by each of some FIFOs of edge outputs."""
     port = timed.graph.port[sinks]
-    last = ends_of(timed.graph, port[:, P_SOURCE])[1]
-    return int((timed.times.last[last] + port[:, P_LATENCY]).max(initial=-1))
+    units = ends_of(timed.graph, port[:, P_SOURCE])[1]
+    last = np.asarray(timed.times.last[units] + port[:, P_LATENCY])
+    network = timed.network
+    for fifos, interval in zip(network.edge_outputs, network.exit_intervals, strict=True):
+        for place in np.flatnonzero(np.isin(sinks, fifos)) if interval > 1 else ():
+            last[place] = _last_exit(timed, int(sinks[place]), interval)
+    return last
+
+
+def _last_exit(timed: TimedProgram, fifo: int, interval: int) -> int:
+    """Return the cycle in which the last word has left by a place that is slow."""
+    work = np.empty((int(timed.times.pieces.sum()) + 1, 3), dtype=np.int64)
+    return int(exit_cycles(_arrived(timed, fifo, work), interval)[-1])
 
 
 def arrivals(timed: TimedProgram) -> dict[int, Ints]:
@@ -95,16 +111,22 @@ def arrivals(timed: TimedProgram) -> dict[int, Ints]:
     Edge outputs are ports at the border of the grid, with one FIFO per position; only parts that
     the fast engine covers are there.
     """
-    graph, times = timed.graph, timed.times
     cycles = {}
-    work = np.empty((int(times.pieces.sum()) + 1, 3), dtype=np.int64)
-    sinks = timed.edge_outputs
-    for fifo in np.flatnonzero(sinks).tolist():
-        source, latency = graph.port[fifo, P_SOURCE], graph.port[fifo, P_LATENCY]
-        words = graph.port[fifo, P_WORDS]
-        n = gather(graph, times, work, WordSpan(source, 0, words, latency), 1)
-        cycles[fifo] = np.empty(words, dtype=np.int64)
-        expand(work, n, cycles[fifo])
+    work = np.empty((int(timed.times.pieces.sum()) + 1, 3), dtype=np.int64)
+    for fifo in np.flatnonzero(timed.edge_outputs).tolist():
+        cycles[fifo] = _arrived(timed, fifo, work)
+    return cycles
+
+
+def _arrived(timed: TimedProgram, fifo: int, work: Ints) -> Ints:
+    """Return the cycles in which words arrive at an edge output's FIFO: (words,).
+
+    work: place for as many segments of times as there may be, and one.
+    """
+    port = timed.graph.port[fifo]
+    cycles = np.empty(port[P_WORDS], dtype=np.int64)
+    span = WordSpan(port[P_SOURCE], 0, port[P_WORDS], port[P_LATENCY])
+    expand(work, gather(timed.graph, timed.times, work, span, 1), cycles)
     return cycles
 
 

@@ -87,18 +87,15 @@ def start_of(graph: UnitGraph, times: Times, u: int) -> int:
     """Return the earliest cycle of a unit's first word by what is before it in its element.
 
     An operation starts at the maximum of its terms, which are cycles after earlier operations; a
-    message starts `gap` cycles after the last word of the message before. NEVER if these are not
+    message starts one cycle after the last word of the message before. NEVER if these are not
     known.
     """
     row = graph.unit[u]
     first = row[at.U_FIRST]
     if row[at.U_KIND] != at.THREAD:
-        if u == first:
-            return 0
-        if times.pieces[u - 1] == 0:
-            return NEVER
-        following: int = last_time(times, u - 1) + graph.unit[u - 1, at.U_GAP]
-        return following
+        return (
+            0 if u == first else (last_time(times, u - 1) + 1 if times.pieces[u - 1] > 0 else NEVER)
+        )
     start = NEVER
     op = graph.op[row[at.U_OP]]
     for i in range(op[0], op[0] + op[1]):

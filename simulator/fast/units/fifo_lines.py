@@ -17,7 +17,6 @@ from tilewright.simulator.compile.fabric.network import (
     EDGE_OUT,
     INPUT,
     OUTPUT,
-    PACER,
     ROUTER,
     FifoNetwork,
     are_of,
@@ -43,7 +42,7 @@ class LineTables(NamedTuple):
     Arrays over the FIFOs. `channel`: source FIFO of each one's channel, and latency, space and
     credit delay (cycles, words, cycles) from there. `down`: the FIFO at the end of the line.
     `root`: where the stream begins. `branch`: router buffers that feed several FIFOs, have a
-    filter, contend for a link, send to a pacer, or are all to be timed by themselves. `sends`,
+    filter, contend for a link, or are all to be timed by themselves. `sends`,
     `takes`: output and input queues. `enters`, `leaves`: edge inputs and outputs that the fast
     engine covers.
     """
@@ -97,11 +96,7 @@ def _endless(pointer: Ints) -> Ints:
 def _line_tables(network: FifoNetwork, division: Division) -> LineTables:
     kind = network.kind
     several = (network.fifo[:, at.F_SUCCESSORS] > 1) | division.contended
-    slow = least_gaps(network) > 1
-    if (slow & division.contended).any():
-        fifos = np.flatnonzero(slow & division.contended)
-        raise NotCovered("several colors leave by a slow place of the border", fifos=fifos)
-    several |= division.separate_routers | slow
+    several |= division.separate_routers
     several[filters_of(network, division).router] = True
     branch = (kind == ROUTER) & several
     parent, root = _streams(network, division)
@@ -116,18 +111,6 @@ def _line_tables(network: FifoNetwork, division: Division) -> LineTables:
         division.fifos & (kind == EDGE_IN),
         division.fifos & (kind == EDGE_OUT),
     )
-
-
-def least_gaps(network: FifoNetwork) -> Ints:
-    """Return (FIFOs,) the least cycles between two words of each: 1 but before a pacer."""
-    fifo, gaps = network.fifo, np.ones(network.kind.size, dtype=np.int64)
-    if not (network.kind == PACER).any():
-        return gaps
-    for place in range(5):
-        target = fifo[:, at.F_NEXT + place]
-        is_paced = (place < fifo[:, at.F_SUCCESSORS]) & (network.kind[target] == PACER)
-        gaps[is_paced] = 1 + fifo[target[is_paced], at.F_CREDIT]
-    return gaps
 
 
 def _streams(network: FifoNetwork, division: Division) -> tuple[Ints, Ints]:

@@ -11,7 +11,7 @@ from tilewright.simulator.compile.fabric.network import FifoNetwork
 from tilewright.simulator.fast.independent_parts import Division
 from tilewright.simulator.fast.no_certificate import NotCovered
 from tilewright.simulator.fast.units.contests import NO_CONTESTS, contests_of
-from tilewright.simulator.fast.units.fifo_lines import Bools, LineTables, least_gaps, lines_of
+from tilewright.simulator.fast.units.fifo_lines import Bools, LineTables, lines_of
 from tilewright.simulator.fast.units.graph import (
     EDGE,
     NODE,
@@ -257,8 +257,7 @@ class _GraphTablesBuilder:
         first = unit + sizes.size * np.arange(nodes.size, dtype=np.int64)
         rows[:] = -1
         rows[:, :, U_KIND] = np.where(edge, EDGE, NODE)[:, None]
-        rows[:, :, U_SIZE], rows[:, :, U_ASYNC] = sizes, 0
-        rows[:, :, U_GAP] = least_gaps(self.network)[nodes, None]
+        rows[:, :, U_SIZE], rows[:, :, U_GAP], rows[:, :, U_ASYNC] = sizes, 1, 0
         rows[:, :, U_IN] = np.where(edge, -1, nodes)[:, None]
         rows[:, :, U_OUT] = nodes[:, None]
         rows[:, :, U_IN_AT] = rows[:, :, U_OUT_AT] = bounds[:-1]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from tilewright.simulator.compile import columns as at
+from tilewright.simulator.compile.fabric.exit_times import last_exits
 from tilewright.simulator.fast.no_certificate import NotCovered
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.profiles.profile import Profile
@@ -112,9 +113,8 @@ class PieceRun:
     @property
     def cycles(self) -> int:
         """The last cycle of the piece: of its operations, and of words that leave the grid."""
-        fifo = self.compiled.parts.fifo.view(self.store)[self._outside]
-        last = self.store[fifo[:, at.F_RING] + 2 * np.maximum(fifo[:, at.F_COUNT] - 1, 0)]
-        ends = np.where(fifo[:, at.F_COUNT] > 0, last, 0)
+        compiled = self.compiled
+        ends = last_exits(self.store, compiled.parts, compiled.network, self._outside)
         return max(int(self.store[at.S_END]), int(ends.max(initial=0)))
 
     def leaves(self) -> Crossings:

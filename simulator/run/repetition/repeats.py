@@ -214,6 +214,7 @@ class RepeatingRun:
         store[state.threads + at.T_LEFT] += times * (now.left - before.left)
         store[state.routers + at.X_COUNT] += times * (now.filters - before.filters)
         change = times * (now.stocks - before.stocks)
+        self._fill_exits(now, repetition)
         store[state.ports + at.F_COUNT] += change
         entering = state.sources.size
         store[state.sources + at.F_HEAD] -= change[:entering]
@@ -223,6 +224,24 @@ class RepeatingRun:
         store[at.S_END] += times * (now.end - before.end)
         self.left_out += shift
         self._schedule(now.cycle + shift)
+
+    def _fill_exits(self, now: Snapshot, repetition: _Repetition) -> None:
+        """Write when the words came outside that leave by slow ports in the periods left out."""
+        network, fifo = self.compiled.network, self.compiled.parts.fifo
+        change = now.stocks - repetition.before.stocks
+        sent = dict(zip(self.state.ports.tolist(), change.tolist(), strict=True))
+        for fifos, interval in zip(network.edge_outputs, network.exit_intervals, strict=True):
+            for address in fifo.address(fifos).tolist() if interval > 1 else ():
+                self._repeat_arrivals(address, sent[address], repetition)
+
+    def _repeat_arrivals(self, sink: int, words: int, repetition: _Repetition) -> None:
+        """Write the arrivals of so many words at an edge output in each period left out."""
+        store = self.store
+        behind = int(store[sink + at.F_RING]) + 2 * int(store[sink + at.F_COUNT])
+        last = store[behind - 2 * words : behind : 2]
+        period = 1 + np.arange(repetition.times)[:, None]
+        arrivals = (last + period * repetition.cycles).ravel()
+        store[behind : behind + 2 * arrivals.size : 2] = arrivals
 
     def _schedule(self, cycle: int) -> None:
         """Fill the time wheel anew, at the beginning of a cycle, for all agents that are due."""
