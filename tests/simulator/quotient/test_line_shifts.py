@@ -26,7 +26,7 @@ def test_all_words_come_equally_late() -> None:
     assert column.rests.tolist() == []
     assert column.stands_for(words(17, 18, 37, 38))
     assert column.rests.tolist() == [9]
-    assert column.delays == [0, 7]
+    assert [delays.last for delays in column.delays] == [0, 7]
 
 
 def test_words_come_later_behind_a_pause() -> None:
@@ -35,7 +35,9 @@ def test_words_come_later_behind_a_pause() -> None:
     assert column.rests.tolist() == [29]
     assert column.stands_for(words(12, 13, 39, 40))
     assert column.rests.tolist() == [9, 29]
-    assert column.delays == [5, 9]
+    assert [delays.last for delays in column.delays] == [5, 9]
+    later = [delays.later(np.array([8, 9, 28, 29])).tolist() for delays in column.delays]
+    assert later == [[8, 9, 28, 34], [8, 11, 30, 38]]
 
 
 @pytest.mark.parametrize(
