@@ -78,7 +78,6 @@ BESIDE = f"k = add.i32 #1, #2\n    loop i 2\n      {WORK}"
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
-        ("count 3", "count 3 interval 2", "slower than a word"),
         ("count 3", "count 4", "do not end"),
         (WORK, BY_DATA, "depends on data"),
     ],
