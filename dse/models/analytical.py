@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from math import inf, prod
 from typing import TYPE_CHECKING, Any
 
 from tilewright.arch.quantities import label
 from tilewright.dse.models.design_families import NO_FAMILY, DesignFiles, FamilyDesign, KnobFamily
-from tilewright.dse.models.evaluator import DETAILED, Outcome
+from tilewright.dse.models.evaluator import DETAILED, FIDELITY, Outcome, is_check
 from tilewright.dse.models.inputs import architecture, knobs, workload
 from tilewright.dse.report.details import section, traffic
 from tilewright.dse.study.design_space import Point, Space
 from tilewright.dse.study.study import StudyInput
+from tilewright.mapper.workload.errors import UnsupportedFeature
 
 if TYPE_CHECKING:
     from tilewright.arch.compiled import Kernel
@@ -45,6 +47,14 @@ class AnalyticalEvaluator:
         """Whether details are made only when asked for: they take longer than to know a mapping."""
         return bool(self.family)
 
+    @property
+    def has_check(self) -> bool:
+        """Whether a design may be found to have no mapping before it is searched.
+
+        Those that one search answers are not looked at one by one.
+        """
+        return not self.family
+
     def kernels(self) -> Sequence[Kernel]:
         """Return the compiled functions that a design may call."""
         from tilewright.mapper.searches.exact.kernels import SEARCH_KERNELS
@@ -58,6 +68,9 @@ class AnalyticalEvaluator:
         leak_power (W), and usage.MEMORY, the most bits in use of each memory. Raises a
         TilewrightError if no mapping of the workload fits the design.
         """
+        if is_check(point):
+            self.check({name: value for name, value in point.items() if name != FIDELITY})
+            return Outcome()
         is_detailed = bool(point.get(DETAILED)) or not self.leaves_out_details
         point = {name: value for name, value in point.items() if name != DETAILED}
         arch, work = architecture(self.arch, point), workload(self.workload, point)
@@ -76,6 +89,26 @@ class AnalyticalEvaluator:
             breakdown=_breakdown(score),
             front_metrics=() if result.front_proof is None else result.front_proof.metrics,
         )
+
+    def check(self, point: Point) -> None:
+        """Raise InfeasibleMapping if an Einsum has no mapping on one design, by its constraints.
+
+        Wherever the tensors stay that it shares with others. Other errors as of `evaluate`; without
+        an error the design may still have no mapping.
+        """
+        from tilewright.mapper.explain.together import no_mapping_alone
+        from tilewright.mapper.searches.request import request_of
+
+        arch, work = architecture(self.arch, point), workload(self.workload, point)
+        options: Any = {"objective": self.objective, **dict(self.options)}
+        request = request_of(arch, work, {**options, **knobs(point, "mapper.")})
+        if request.options.einsum is not None:  # the others need no mapping
+            return
+        refused = None
+        with suppress(UnsupportedFeature):  # which the search may say, or do without
+            refused = no_mapping_alone(request)
+        if refused is not None:
+            raise refused
 
     def search(self, point: Point) -> SearchResult:
         """Return the best mapping of one design with its certificate; errors as of `evaluate`."""
