@@ -20,7 +20,7 @@ from tilewright.mapper.workload.errors import InfeasibleMapping
 TWO = """\
 workload:
   rank_sizes: {T: 4, F: 8, G: 16}
-  bits_per_value: {Other: 8, B: 32}
+  bits_per_value: {B: 32, Other: 8}
   einsums:
   - einsum: "first[t, f] = A[t, g] * WA[g, f]"
     renames: {input: A, weight: WA, output: first}
