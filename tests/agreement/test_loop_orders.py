@@ -5,14 +5,13 @@ from math import inf
 
 import pytest
 from grid_mappings import einsum_on_grid
-from loop_orders import all_orders
+from loop_orders import ordered_choices
 
 from tilewright.mapper.grid.grid import grid_of
-from tilewright.mapper.grid.grid_mapspace import GridChoice, GridMapspace
+from tilewright.mapper.grid.grid_mapspace import GridMapspace
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings
 from tilewright.simulator.isa.machine_errors import ProgramError
-from tilewright.simulator.lowering.plan import Plan
 from tilewright.simulator.search.candidates.candidates import Candidates
 from tilewright.simulator.search.grid_search import GridSearch
 
@@ -44,12 +43,6 @@ ALL = [
 ]
 
 
-def loops_of(plan: Plan) -> tuple[tuple[str, ...], ...]:
-    """Rank variables of the loops around the operation and in it: equal ones are one program."""
-    time, kernel = plan.read.time, plan.kernel
-    return tuple(tuple(time[n].variable for n in loops) for loops in (kernel.outer, kernel.vector))
-
-
 @pytest.mark.parametrize(
     ("form", "machine", "bits", "grid"),
     [
@@ -70,22 +63,15 @@ def test_no_order_is_better_than_the_answer(
     assert further is not None
     least = inf
     for family in chain.from_iterable(map(space.families_of, (*space.shares(), *further))):
-        for choice in space.members(family):
-            kernels = set()
-            for order in all_orders(space, family):
-                ordered = GridChoice(family, choice.reduction, order)
-                try:
-                    kernel = loops_of(candidates.plan(ordered))
-                    if kernel in kernels:
-                        continue
-                    kernels.add(kernel)
-                    bound = candidates.least_cycles(ordered)
-                    cycles = candidates.simulated_cycles(ordered)
-                except (InfeasibleMapping, ProgramError):
-                    continue
-                least = min(least, cycles)
-                assert candidates.quick.cycles(family) <= cycles, ordered
-                assert bound <= cycles, ordered
+        for choice in ordered_choices(flat, space, family):
+            try:
+                bound = candidates.least_cycles(choice)
+                cycles = candidates.simulated_cycles(choice)
+            except (InfeasibleMapping, ProgramError):
+                continue
+            least = min(least, cycles)
+            assert candidates.quick.cycles(family) <= cycles, choice
+            assert bound <= cycles, choice
     found = GridSearch(settings=settings).run(flat, einsum)
     assert found.certificate.is_optimal
     assert found.execution.cycles == least

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from cascades import CASCADES, cascade_arch, cascade_workload
 from explore import at_night
+from loop_orders import ordered_choices
 from scipy.ndimage import correlate
 
 from tilewright.arch.files.source import load_document
@@ -45,9 +46,16 @@ WHOLE = GridConstraints(tile="none", reduction="chain")
 
 
 def all_mappings(
-    workload: Workload, constraints: dict[str, GridConstraints], *, has_parts: bool
+    workload: Workload,
+    constraints: dict[str, GridConstraints],
+    *,
+    has_parts: bool,
+    has_orders: bool,
 ) -> list[Mapping]:
-    """Every combination of mappings of the Einsums, whatever of it stays in the elements."""
+    """Every combination of mappings of the Einsums, whatever of it stays in the elements.
+
+    `has_orders`: with the loops on a tile in every order.
+    """
     arch = cascade_arch(2, 2)
     branches = []
     for einsum in workload.einsums:
@@ -55,14 +63,17 @@ def all_mappings(
         subsets = product(*([frozenset(), frozenset({name})] for name in exchanged))
         nodes = set()
         for staying in (frozenset().union(*subset) for subset in subsets):
-            grid = grid_of(grid_path(arch, workload, einsum))
-            space = GridMapspace(grid, einsum, constraints[einsum.name], staying)
+            flat = grid_path(arch, workload, einsum)
+            space = GridMapspace(grid_of(flat), einsum, constraints[einsum.name], staying)
             space = replace(space, has_parts=has_parts and bool(staying))
             shares = () if staying else space.further_shares(inf, 1 << 14)
             assert shares is not None
             further = (family for each in shares for family in space.families_of(each))
             for family in (*space.families(), *further):
-                nodes |= {space.mapping_of(choice).nodes for choice in space.members(family)}
+                choices = space.members(family)
+                if has_orders:
+                    choices = ordered_choices(flat, space, family)
+                nodes |= {space.mapping_of(choice).nodes for choice in choices}
         branches.append(sorted(nodes, key=str))
     return [Mapping((Sequential(chosen),)) for chosen in product(*branches)]
 
@@ -72,10 +83,12 @@ def best_of_all(
     constraints: dict[str, GridConstraints],
     settings: ExecutionSettings | None = None,
     metric: str = "cycles",
+    *,
+    has_orders: bool = True,
 ) -> tuple[float, int]:
     """Execute every combination; return the least of a metric, and how many could be executed."""
-    values = []
-    for mapping in all_mappings(workload, constraints, has_parts=metric == "energy"):
+    values, has_parts = [], metric == "energy"
+    for mapping in all_mappings(workload, constraints, has_parts=has_parts, has_orders=has_orders):
         try:
             run = execute(cascade_arch(2, 2), workload, mapping, settings=settings)
             values.append(getattr(run, metric))
@@ -100,6 +113,8 @@ def search(name: str, request: GridRequest) -> GridMapping:
 def test_the_answer_is_the_least_of_all_combinations(name: str, x: str) -> None:
     workload = cascade_workload(name)
     constraints = {einsum.name: WHOLE for einsum in workload.einsums}
+    if name == "smoothing":  # its window has too many orders for all divisions
+        constraints["Z"] = replace(WHOLE, x="m", y="n")
     constraints[workload.einsums[0].name] = replace(WHOLE, x=x)
     least, executed = best_of_all(workload, constraints)
     answer = search(name, GridRequest(constraints=constraints))
@@ -119,6 +134,8 @@ def test_the_least_energy_is_that_of_all_combinations(name: str, x: str) -> None
     """Those with parts of the grid among them (theory/grid.md §7)."""
     workload = cascade_workload(name)
     constraints = {einsum.name: WHOLE for einsum in workload.einsums}
+    if name == "smoothing":  # its window has too many orders for all divisions
+        constraints["Z"] = replace(WHOLE, x="m", y="n")
     constraints[workload.einsums[0].name] = replace(WHOLE, x=x)
     least, executed = best_of_all(workload, constraints, metric="energy")
     answer = search(name, GridRequest(objective="energy", constraints=constraints))
@@ -298,7 +315,7 @@ def test_persistent_tensors_of_all_einsums_share_the_memory() -> None:
 def test_the_answer_is_the_least_where_persistent_tensors_share_the_memory() -> None:
     workload, settings = two_weights(), ExecutionSettings(overrides={"sram_reserved_bytes": 47_152})
     constraints = {"S": replace(WHOLE, x="m"), "Z": WHOLE}
-    least, executed = best_of_all(workload, constraints, settings)
+    least, executed = best_of_all(workload, constraints, settings, has_orders=False)
     answer = map_on_grid(
         cascade_arch(2, 2), workload, GridRequest(constraints=constraints, settings=settings)
     )

@@ -7,7 +7,7 @@ from math import inf
 import pytest
 from explore import at_night
 from grid_mappings import HARDWARE, einsum_workload, grid_arch, typed_workload
-from loop_orders import all_orders
+from loop_orders import ordered_choices
 
 from tilewright.arch.files.source import load_document
 from tilewright.arch.spec.load import load_arch
@@ -44,10 +44,10 @@ def everything(form: str, settings: ExecutionSettings) -> list[tuple[float, floa
     further = space.further_shares(inf, 1 << 20)
     assert further is not None
     for family in chain.from_iterable(map(space.families_of, (*space.shares(), *further))):
-        for choice, order in product(space.members(family), all_orders(space, family)):
-            mapping = space.mapping_of(replace(choice, order=order))
+        for choice in ordered_choices(flat, space, family):
             try:
-                run = execute_einsum(space_time(flat, einsum, mapping), settings)
+                read = space_time(flat, einsum, space.mapping_of(choice))
+                run = execute_einsum(read, settings)
             except InfeasibleMapping:
                 continue
             results.append((run.latency, run.energy))

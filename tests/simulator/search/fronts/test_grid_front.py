@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from itertools import chain, product
+from itertools import chain
 from math import inf
 
 import pytest
 from grid_mappings import einsum_workload, grid_arch
-from loop_orders import all_orders
+from loop_orders import ordered_choices
 
 from tilewright.mapper.grid.grid import grid_of
 from tilewright.mapper.grid.grid_constraints import GridConstraints
@@ -44,10 +43,9 @@ def all_values(form: str, metrics: tuple[str, ...]) -> set[tuple[float, ...]]:
     further = space.further_shares(inf, 1 << 20)
     assert further is not None
     for family in chain.from_iterable(map(space.families_of, (*space.shares(), *further))):
-        for choice, order in product(space.members(family), all_orders(space, family)):
-            mapping = space.mapping_of(replace(choice, order=order))
+        for choice in ordered_choices(flat, space, family):
             try:
-                run = execute_einsum(space_time(flat, einsum, mapping))
+                run = execute_einsum(space_time(flat, einsum, space.mapping_of(choice)))
             except InfeasibleMapping:
                 continue
             values.add(metrics_of(run, metrics))
