@@ -226,7 +226,7 @@ class Candidates:
         bounds = DivisionBound(self.quick).together(divisions, has_energy=has_energy)
         values = starmap(self.value_of, bounds)
         least = dict(zip(divisions, values, strict=True))
-        are_long = self.quick.least_cycles * self._elements > MOST_VISITS and self.has_large_grid
+        are_long = self.are_too_long
 
         def place(number: int) -> tuple[bool, float]:
             family = families[number]
@@ -363,6 +363,11 @@ class Candidates:
     def has_large_grid(self) -> bool:
         """Whether the grid is so large that cycles are looked for by the pattern before a run."""
         return self._elements >= LARGE_GRID
+
+    @property
+    def are_too_long(self) -> bool:
+        """Whether the run of every mapping would take too long, on a large grid."""
+        return self.has_large_grid and self.quick.least_cycles * self._elements > MOST_VISITS
 
     @property
     def _elements(self) -> int:

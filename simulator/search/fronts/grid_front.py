@@ -39,7 +39,11 @@ from tilewright.simulator.search.candidates.candidate_runs import (
 from tilewright.simulator.search.candidates.candidates import BoundedFamily, Candidates
 from tilewright.simulator.search.candidates.family_heap import FamilyHeap, Values
 from tilewright.simulator.search.further_divisions import FurtherQuestion, further_families
-from tilewright.simulator.search.grid_certificate import frequent_reasons, restrictions_of
+from tilewright.simulator.search.grid_certificate import (
+    NotExecuted,
+    frequent_reasons,
+    restrictions_of,
+)
 from tilewright.simulator.search.grid_search import no_mapping
 
 METRICS: Final = ("latency", "energy", "usage")
@@ -134,12 +138,19 @@ class GridFrontSearch:
         """Return the Pareto set of an Einsum's mappings on the grid, each executed on data.
 
         flat: path of components to the compute of the grid. Raises NoFeasibleMapping, with the most
-        frequent reasons, if no candidate fits the machine.
+        frequent reasons, if no candidate fits the machine; NotExecuted if runs take too long.
         """
         start, budget = time.perf_counter(), budget_of_runs(self.budget_s)
         check_host(flat)
         space = GridMapspace(grid_of(flat), einsum, self.constraints)
-        candidates = Candidates.unbounded("latency", self.settings, flat, space).bounded(
+        candidates = Candidates.unbounded("latency", self.settings, flat, space)
+        if candidates.are_too_long:
+            raise NotExecuted(
+                "a front executes its mappings, and on so many elements that takes too long",
+                value=f"{space.grid.columns} x {space.grid.rows} elements",
+                instead="one objective without a front, whose answer has bounds of the cycles",
+            )
+        candidates = candidates.bounded(
             budget.share(BOUNDING_SHARE) if self.budget_s else UNLIMITED
         )
         candidates = replace(candidates, counts_energy="energy" in self.metrics)

@@ -16,6 +16,7 @@ from tilewright.simulator.execution.einsum_execution import ExecutionSettings
 from tilewright.simulator.execution.execution import execute
 from tilewright.simulator.search.candidates import candidates, long_runs
 from tilewright.simulator.search.candidates.long_runs import LongRuns
+from tilewright.simulator.search.fronts.grid_front import GridFrontSearch
 from tilewright.simulator.search.grid_certificate import NotExecuted
 from tilewright.simulator.search.grid_mapping import (
     GridMapping,
@@ -106,6 +107,16 @@ def test_a_search_of_one_einsum_says_that_nothing_runs() -> None:
     search = GridSearch(settings=SETTINGS, constraints=GridConstraints.of(ROWS_AND_COLUMNS))
     with pytest.raises(NotExecuted, match="take too long"):
         search.run(flat, workload.einsums[0])
+
+
+@pytest.mark.usefixtures("nothing_runs")
+def test_a_front_says_that_its_mappings_would_not_run() -> None:
+    workload = product()
+    flat = cascade_of(arch(), workload, GridRequest()).flats["C"]
+    with pytest.raises(NotExecuted, match="a front executes its mappings"):
+        GridFrontSearch(metrics=("latency", "energy"), settings=SETTINGS).run(
+            flat, workload.einsums[0]
+        )
 
 
 def long_runs_of(constraints: Mapping[str, object]) -> LongRuns:
