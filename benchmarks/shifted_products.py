@@ -21,7 +21,7 @@ from tilewright.mapper.mapping.mapping import ComputeNode, Mapping, Spatial, Sto
 from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings, execute_einsum
 from tilewright.simulator.execution.mapped_workload import grid_path
-from tilewright.simulator.lowering.cycle_bound import lower_bound
+from tilewright.simulator.lowering.lower_bound.cycle_bound import lower_bound
 from tilewright.simulator.lowering.plan import plan_of
 from tilewright.simulator.lowering.upper_bound.most_cycles import most_cycles
 

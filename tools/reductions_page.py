@@ -28,7 +28,7 @@ from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.simulator.examples.ring_all_reduce import ring_all_reduce
 from tilewright.simulator.execution.mapped_workload import grid_path
 from tilewright.simulator.isa.machine_errors import ProgramError
-from tilewright.simulator.lowering.cycle_bound import lower_bound
+from tilewright.simulator.lowering.lower_bound.cycle_bound import lower_bound
 from tilewright.simulator.lowering.plan import Plan, plan_of, program_of
 from tilewright.simulator.lowering.sums.sum_chains import line_costs, sums_cycles
 from tilewright.simulator.profiles.profile import load_profile

@@ -17,8 +17,8 @@ from tilewright.mapper.grid.exchanges.reshard import Flow, Place, Reshard
 from tilewright.mapper.grid.number_types import values_per_wavelet, words_of_values
 from tilewright.simulator.compile.code.simd_modes import wavelets
 from tilewright.simulator.isa.resolving import resolve
-from tilewright.simulator.lowering.cycle_bound import ROUNDING
-from tilewright.simulator.lowering.task_cycles import BodyCycles, TaskCycles
+from tilewright.simulator.lowering.lower_bound.cycle_bound import ROUNDING
+from tilewright.simulator.lowering.lower_bound.task_cycles import BodyCycles, TaskCycles
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.instruction import DsdOperation
 from tilewright.simulator.program.program import ElementCode, Program

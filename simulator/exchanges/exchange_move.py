@@ -31,7 +31,7 @@ from tilewright.simulator.exchanges.exchange_execution import (
 from tilewright.simulator.exchanges.reshard_program import limits_of
 from tilewright.simulator.execution.action_counts import action_energies
 from tilewright.simulator.isa.machine_errors import ProgramError
-from tilewright.simulator.lowering.cycle_bound import ROUNDING
+from tilewright.simulator.lowering.lower_bound.cycle_bound import ROUNDING
 from tilewright.simulator.search.candidates.candidates import Candidates
 from tilewright.simulator.search.grid_certificate import objective_value
 

@@ -24,7 +24,7 @@ from tilewright.simulator.isa.machine_errors import InputDataError
 from tilewright.simulator.known.content_store import NOTHING_KEPT as NO_STORE
 from tilewright.simulator.known.content_store import ContentStore
 from tilewright.simulator.lowering.addresses import NOTHING_KEPT, LeftTensors
-from tilewright.simulator.lowering.cycle_bound import lower_bound
+from tilewright.simulator.lowering.lower_bound.cycle_bound import lower_bound
 from tilewright.simulator.lowering.number_operations import NUMPY
 from tilewright.simulator.lowering.plan import Plan, plan_of, program_of
 from tilewright.simulator.lowering.tile_values import output_of, run_inputs

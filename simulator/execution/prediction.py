@@ -19,7 +19,7 @@ from tilewright.simulator.execution.action_counts import run_energies
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings
 from tilewright.simulator.execution.mapped_workload import MappedWorkload, mapped_workload
 from tilewright.simulator.execution.pipeline_execution import counts_together, pipeline_energies
-from tilewright.simulator.lowering.cycle_bound import lower_bound
+from tilewright.simulator.lowering.lower_bound.cycle_bound import lower_bound
 from tilewright.simulator.lowering.pipelines.pipeline_bound import pipeline_bound
 from tilewright.simulator.lowering.pipelines.pipeline_plan import PipelinePlan, pipeline_plan
 from tilewright.simulator.lowering.plan import Plan, plan_of

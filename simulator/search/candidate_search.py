@@ -24,7 +24,7 @@ from tilewright.simulator.execution.einsum_execution import (
     TimedPlan,
 )
 from tilewright.simulator.isa.machine_errors import ProgramError, RunStoppedError
-from tilewright.simulator.lowering.task_cycles import BodyCycles
+from tilewright.simulator.lowering.lower_bound.task_cycles import BodyCycles
 from tilewright.simulator.search.candidates.candidate_runs import (
     PART_ON_NUMBERS,
     SECONDS_OF_SCALARS,

@@ -43,7 +43,7 @@ from tilewright.simulator.execution.einsum_execution import (
 from tilewright.simulator.execution.mapped_workload import grid_path
 from tilewright.simulator.execution.values.einsum_data import EinsumData
 from tilewright.simulator.isa.machine_errors import ProgramError
-from tilewright.simulator.lowering.cycle_bound import lower_bound
+from tilewright.simulator.lowering.lower_bound.cycle_bound import lower_bound
 from tilewright.simulator.lowering.number_operations import NUMPY
 from tilewright.simulator.lowering.plan import plan_of, program_of
 from tilewright.simulator.run.machine import Machine

@@ -20,7 +20,7 @@ from tilewright.mapper.grid.reading.mapping_reading import space_time
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings
 from tilewright.simulator.isa.machine_errors import ProgramError
-from tilewright.simulator.lowering.cycle_bound import alone_cycles, lower_bound
+from tilewright.simulator.lowering.lower_bound.cycle_bound import alone_cycles, lower_bound
 from tilewright.simulator.lowering.plan import plan_of, program_of
 from tilewright.simulator.lowering.sums.sum_chains import line_costs
 from tilewright.simulator.run.machine import Machine

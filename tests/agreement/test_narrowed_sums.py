@@ -26,7 +26,7 @@ from tilewright.simulator import GridRequest, execute, map_on_grid
 from tilewright.simulator.execution.action_counts import predicted_energy
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings, execute_einsum
 from tilewright.simulator.execution.mapped_workload import grid_path
-from tilewright.simulator.lowering.cycle_bound import alone_cycles, lower_bound
+from tilewright.simulator.lowering.lower_bound.cycle_bound import alone_cycles, lower_bound
 from tilewright.simulator.lowering.plan import plan_of, program_of
 from tilewright.simulator.run.machine import Machine
 from tilewright.simulator.search.bounds.division_bound import DivisionBound

@@ -29,7 +29,7 @@ from tilewright.simulator.execution.einsum_execution import ExecutionSettings, e
 from tilewright.simulator.execution.mapped_workload import grid_path
 from tilewright.simulator.fast.fast_machine import FastMachine
 from tilewright.simulator.isa.machine_errors import ProgramError
-from tilewright.simulator.lowering.cycle_bound import alone_cycles
+from tilewright.simulator.lowering.lower_bound.cycle_bound import alone_cycles
 from tilewright.simulator.lowering.plan import program_of
 from tilewright.simulator.lowering.sums.sum_chains import line_costs
 from tilewright.simulator.search.bounds.quick_bound import QuickBound

@@ -18,7 +18,7 @@ from tilewright.simulator.execution.drawn_operands import random_operands
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings, execute_einsum
 from tilewright.simulator.fast.fast_machine import run_fast
 from tilewright.simulator.isa.machine_errors import ProgramError
-from tilewright.simulator.lowering.cycle_bound import lower_bound
+from tilewright.simulator.lowering.lower_bound.cycle_bound import lower_bound
 from tilewright.simulator.lowering.plan import plan_of, program_of
 from tilewright.simulator.lowering.tile_values import run_inputs
 from tilewright.simulator.profiles.profile import load_profile

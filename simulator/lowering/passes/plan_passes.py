@@ -14,7 +14,7 @@ from typing import Final
 
 from tilewright.mapper.grid.reductions import Chain, Phase
 from tilewright.mapper.grid.space_time import HeldTensor, SpaceLoop, SpaceTime, TimeLoop
-from tilewright.simulator.lowering.cycle_bound import lower_bound
+from tilewright.simulator.lowering.lower_bound.cycle_bound import lower_bound
 from tilewright.simulator.lowering.passes.pass_checks import (
     check_bound,
     check_choice,

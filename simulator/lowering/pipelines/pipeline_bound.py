@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from math import ceil
 
-from tilewright.simulator.lowering.cycle_bound import ROUNDING, behind_stream, lower_bound
+from tilewright.simulator.lowering.lower_bound.cycle_bound import ROUNDING, lower_bound
+from tilewright.simulator.lowering.lower_bound.stream_cycles import behind_stream
+from tilewright.simulator.lowering.lower_bound.task_cycles import BodyCycles, TaskCycles
 from tilewright.simulator.lowering.pipelines.pipeline_plan import PipelinePlan
-from tilewright.simulator.lowering.task_cycles import BodyCycles, TaskCycles
 from tilewright.simulator.profiles.profile import Profile
 
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 from math import ceil
 
 from tilewright.mapper.grid.schemes.ring_reduction import RingReduction
-from tilewright.simulator.lowering.task_cycles import BodyCycles
+from tilewright.simulator.lowering.lower_bound.task_cycles import BodyCycles
 from tilewright.simulator.profiles.profile import Profile
 
 

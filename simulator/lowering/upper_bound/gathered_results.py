@@ -14,8 +14,8 @@ from tilewright.simulator.compile.code.encode_values import load_cycles
 from tilewright.simulator.compile.code.simd_modes import wavelets
 from tilewright.simulator.instructions.control_flow import If, Loop
 from tilewright.simulator.isa.resolving import resolve
+from tilewright.simulator.lowering.lower_bound.task_cycles import TaskCycles
 from tilewright.simulator.lowering.plan import Plan
-from tilewright.simulator.lowering.task_cycles import TaskCycles
 from tilewright.simulator.lowering.upper_bound.transfer_times import WordQueue, router_queue
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.instruction import DsdOperation, Instruction

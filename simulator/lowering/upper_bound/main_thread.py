@@ -7,7 +7,11 @@ from tilewright.simulator.instructions.control_flow import If, Loop
 from tilewright.simulator.instructions.element_map import Map, map_rows, resolve_map
 from tilewright.simulator.instructions.scalar_operation import ScalarOperation
 from tilewright.simulator.isa.operands import ResolvedOperation
-from tilewright.simulator.lowering.task_cycles import BodyContext, BodyCycles, TaskCycles
+from tilewright.simulator.lowering.lower_bound.task_cycles import (
+    BodyContext,
+    BodyCycles,
+    TaskCycles,
+)
 from tilewright.simulator.program.instruction import DsdOperation, Instruction
 
 

@@ -9,10 +9,10 @@ from dataclasses import replace
 from math import ceil
 
 from tilewright.mapper.grid.host_streams import HostStream
-from tilewright.simulator.lowering.cycle_bound import alike_runs
 from tilewright.simulator.lowering.element_program import JOIN, STEP
+from tilewright.simulator.lowering.lower_bound.cycle_bound import alike_runs
+from tilewright.simulator.lowering.lower_bound.task_cycles import BodyCycles, TaskCycles
 from tilewright.simulator.lowering.plan import Plan
-from tilewright.simulator.lowering.task_cycles import BodyCycles, TaskCycles
 from tilewright.simulator.lowering.upper_bound.gathered_results import gather_cycles
 from tilewright.simulator.lowering.upper_bound.main_thread import MostCycles
 from tilewright.simulator.lowering.upper_bound.transfer_times import line_transfers, ring_transfers

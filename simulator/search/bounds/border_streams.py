@@ -11,7 +11,7 @@ from tilewright.mapper.grid.reductions import Axis
 from tilewright.mapper.workload.einsum import TensorAccess
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.check.route_check import MAX_FILTER_COUNT, MAX_STREAM
-from tilewright.simulator.lowering.cycle_bound import AXES
+from tilewright.simulator.lowering.lower_bound.cycle_bound import AXES
 from tilewright.simulator.search.bounds.elementwise import Numbers, chosen, most
 from tilewright.simulator.search.bounds.family_energy import BorderWords
 from tilewright.simulator.search.bounds.family_tiles import FamilyTiles

@@ -19,7 +19,8 @@ from tilewright.mapper.grid.grid_shares import local_sizes
 from tilewright.mapper.grid.number_types import dtype_of, values_per_wavelet
 from tilewright.mapper.grid.reductions import Axis
 from tilewright.mapper.workload.einsum import Affine, TensorAccess
-from tilewright.simulator.lowering.cycle_bound import AXES, way_in, words_end
+from tilewright.simulator.lowering.lower_bound.cycle_bound import AXES
+from tilewright.simulator.lowering.lower_bound.stream_cycles import way_in, words_end
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.search.bounds.border_streams import InputLines, ResultExit
 from tilewright.simulator.search.bounds.element_cycles import ElementCycles

@@ -14,8 +14,8 @@ from typing import NamedTuple
 from tilewright.mapper.grid.grid_mapspace import GridMapspace
 from tilewright.mapper.workload.einsum import TensorAccess
 from tilewright.simulator.lowering.elementary import COMPUTE
+from tilewright.simulator.lowering.lower_bound.task_cycles import BodyCycles
 from tilewright.simulator.lowering.sums.sum_chains import word_cycles
-from tilewright.simulator.lowering.task_cycles import BodyCycles
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.search.bounds.element_work import ElementWork
 from tilewright.simulator.search.bounds.elementwise import Numbers, chosen, least, most

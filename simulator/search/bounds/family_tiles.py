@@ -14,7 +14,7 @@ from tilewright.mapper.grid.grid_mapspace import GridFamily, GridMapspace, TimeT
 from tilewright.mapper.grid.grid_shares import Share
 from tilewright.mapper.grid.reductions import Axis
 from tilewright.mapper.workload.einsum import TensorAccess
-from tilewright.simulator.lowering.cycle_bound import AXES
+from tilewright.simulator.lowering.lower_bound.cycle_bound import AXES
 from tilewright.simulator.search.bounds.elementwise import Numbers, chosen
 
 Shares = tuple[Share, ...]

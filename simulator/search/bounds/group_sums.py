@@ -14,7 +14,7 @@ from tilewright.mapper.grid.number_types import dtype_of
 from tilewright.mapper.grid.schemes.reduction_scheme import ReductionScheme, reduction_scheme
 from tilewright.mapper.grid.schemes.ring_reduction import RingReduction, values_together
 from tilewright.mapper.grid.schemes.snake import Snake
-from tilewright.simulator.lowering.cycle_bound import AXES, sums_cross
+from tilewright.simulator.lowering.lower_bound.cycle_bound import AXES, sums_cross
 from tilewright.simulator.lowering.rings.ring_bound import ring_cycles
 from tilewright.simulator.lowering.sums.sum_chains import sums_cycles, way_back
 from tilewright.simulator.profiles.profile import Profile

@@ -24,9 +24,10 @@ from tilewright.mapper.workload.einsum import TensorAccess
 from tilewright.mapper.workload.errors import InfeasibleMapping, OverfilledMemory
 from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.lowering.addresses import free_words
-from tilewright.simulator.lowering.cycle_bound import AXES, way_in, words_end
 from tilewright.simulator.lowering.elementary import COMPUTE
-from tilewright.simulator.lowering.task_cycles import BodyCycles
+from tilewright.simulator.lowering.lower_bound.cycle_bound import AXES
+from tilewright.simulator.lowering.lower_bound.stream_cycles import way_in, words_end
+from tilewright.simulator.lowering.lower_bound.task_cycles import BodyCycles
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.search.bounds.border_streams import (
     BorderStream,

@@ -39,10 +39,10 @@ from tilewright.simulator.execution.einsum_execution import (
 from tilewright.simulator.execution.known.known_cycles import CyclesQuestion, KnownCycles
 from tilewright.simulator.execution.values.einsum_data import EinsumData
 from tilewright.simulator.lowering.addresses import NOTHING_KEPT, LeftTensors
-from tilewright.simulator.lowering.cycle_bound import Works, lower_bound
+from tilewright.simulator.lowering.lower_bound.cycle_bound import Works, lower_bound
+from tilewright.simulator.lowering.lower_bound.task_cycles import BodyCycles
 from tilewright.simulator.lowering.plan import Plan, plan_of, program_of, with_reduction
 from tilewright.simulator.lowering.sums.sum_chains import line_costs
-from tilewright.simulator.lowering.task_cycles import BodyCycles
 from tilewright.simulator.lowering.upper_bound.most_cycles import most_cycles
 from tilewright.simulator.quotient.line_shifts import IsOver, never
 from tilewright.simulator.quotient.pattern_cycles import pattern_cycles

@@ -13,7 +13,7 @@ from itertools import count
 from typing import Protocol
 
 from tilewright.mapper.grid.grid_mapspace import GridChoice, GridFamily
-from tilewright.simulator.lowering.task_cycles import BodyCycles
+from tilewright.simulator.lowering.lower_bound.task_cycles import BodyCycles
 from tilewright.simulator.search.candidates.candidates import Candidates
 
 Values = tuple[float, ...]

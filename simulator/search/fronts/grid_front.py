@@ -28,7 +28,7 @@ from tilewright.simulator.execution.action_counts import predicted_energy, run_e
 from tilewright.simulator.execution.einsum_execution import EinsumExecution, ExecutionSettings
 from tilewright.simulator.execution.execution import Execution
 from tilewright.simulator.isa.machine_errors import ProgramError, RunStoppedError
-from tilewright.simulator.lowering.task_cycles import BodyCycles
+from tilewright.simulator.lowering.lower_bound.task_cycles import BodyCycles
 from tilewright.simulator.search.candidate_search import ROUNDING
 from tilewright.simulator.search.candidates.candidate_runs import (
     BOUNDING_SHARE,

@@ -12,10 +12,10 @@ from tilewright.mapper.grid.grid_mapspace import GridChoice, GridMapspace, LoopO
 from tilewright.mapper.grid.grid_shares import local_sizes
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.isa.machine_errors import ProgramError
-from tilewright.simulator.lowering.cycle_bound import ROUNDING, alone_cycles
 from tilewright.simulator.lowering.kernel import ElementKernel
+from tilewright.simulator.lowering.lower_bound.cycle_bound import ROUNDING, alone_cycles
+from tilewright.simulator.lowering.lower_bound.task_cycles import BodyCycles
 from tilewright.simulator.lowering.plan import Plan
-from tilewright.simulator.lowering.task_cycles import BodyCycles
 from tilewright.simulator.search.bounds.quick_bound import QuickBound
 from tilewright.simulator.search.orders.loop_costs import best_outer_loops
 from tilewright.simulator.search.orders.vector_choices import Names, vector_choices

@@ -14,7 +14,7 @@ from tilewright.mapper.grid.grid_mapspace import GridChoice, GridFamily, GridMap
 from tilewright.mapper.grid.grid_shares import Share
 from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings
-from tilewright.simulator.lowering.cycle_bound import lower_bound
+from tilewright.simulator.lowering.lower_bound.cycle_bound import lower_bound
 from tilewright.simulator.search.candidates.candidates import Candidates
 
 PRODUCT = """workload:

@@ -15,7 +15,11 @@ from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.simulator.execution.action_counts import predicted_energy
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings
-from tilewright.simulator.lowering.cycle_bound import alone_cycles, lower_bound, work_cycles
+from tilewright.simulator.lowering.lower_bound.cycle_bound import (
+    alone_cycles,
+    lower_bound,
+    work_cycles,
+)
 from tilewright.simulator.lowering.plan import plan_of
 from tilewright.simulator.search.bounds import quick_bound
 from tilewright.simulator.search.bounds.quick_bound import QuickBound

@@ -15,7 +15,7 @@ from tilewright.mapper.searches.budget import Budget
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings
 from tilewright.simulator.isa.machine_errors import ProgramError
-from tilewright.simulator.lowering.cycle_bound import alone_cycles
+from tilewright.simulator.lowering.lower_bound.cycle_bound import alone_cycles
 from tilewright.simulator.search.bounds.division_bound import DivisionBound
 from tilewright.simulator.search.candidates.candidates import Candidates
 from tilewright.simulator.search.grid_certificate import GridObjective, objective_value

@@ -10,7 +10,7 @@ from tilewright.mapper.grid.grid_mapspace import GridChoice, GridFamily, GridMap
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings
 from tilewright.simulator.isa.machine_errors import ProgramError
-from tilewright.simulator.lowering.task_cycles import BodyCycles
+from tilewright.simulator.lowering.lower_bound.task_cycles import BodyCycles
 from tilewright.simulator.search.candidates.candidates import Candidates
 from tilewright.simulator.search.candidates.family_heap import FamilyHeap, HeapEntry, Values
 

@@ -10,7 +10,7 @@ from tilewright.mapper.grid.grid import grid_of
 from tilewright.mapper.grid.grid_mapspace import GridChoice, GridFamily, GridMapspace
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings
-from tilewright.simulator.lowering.cycle_bound import alone_cycles
+from tilewright.simulator.lowering.lower_bound.cycle_bound import alone_cycles
 from tilewright.simulator.lowering.plan import Plan
 from tilewright.simulator.search.candidates.candidates import Candidates
 from tilewright.simulator.search.grid_certificate import GridObjective

@@ -11,7 +11,7 @@ from tilewright.mapper.grid.grid_mapspace import GridChoice, GridMapspace
 from tilewright.mapper.grid.reading.mapping_reading import space_time
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings
-from tilewright.simulator.lowering.cycle_bound import alone_cycles
+from tilewright.simulator.lowering.lower_bound.cycle_bound import alone_cycles
 from tilewright.simulator.lowering.plan import Plan, plan_of
 from tilewright.simulator.search.orders.best_orders import ordered_loops
 from tilewright.simulator.search.orders.loop_costs import best_outer_loops

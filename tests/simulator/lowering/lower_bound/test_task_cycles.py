@@ -6,7 +6,7 @@ from tilewright.simulator.build.code_builder import CodeBuilder
 from tilewright.simulator.build.program_builder import Area, ProgramBuilder
 from tilewright.simulator.isa.dsd import Element, Ref, Register
 from tilewright.simulator.isa.index_expression import Index, variable
-from tilewright.simulator.lowering.task_cycles import BodyCycles, TaskCycles
+from tilewright.simulator.lowering.lower_bound.task_cycles import BodyCycles, TaskCycles
 from tilewright.simulator.profiles.profile import load_profile
 from tilewright.simulator.program.program import Program
 from tilewright.simulator.run.machine import Machine

@@ -10,17 +10,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import ceil
-from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.arch.memo import IdentityCache
-from tilewright.mapper.grid.host_streams import HostStream, Lines, place_in_period
 from tilewright.mapper.grid.reductions import Axis
 from tilewright.mapper.grid.schemes.reduction_scheme import Order
 from tilewright.simulator.compile.columns import BANKS
 from tilewright.simulator.lowering.element_program import JOIN, OTHER_SLOT, SLOT, STEP
+from tilewright.simulator.lowering.lower_bound.stream_cycles import (
+    behind_stream,
+    behind_streams,
+    crosses_line,
+    words_end,
+)
+from tilewright.simulator.lowering.lower_bound.task_cycles import AlikeRuns, BodyCycles, TaskCycles
 from tilewright.simulator.lowering.plan import Plan
 from tilewright.simulator.lowering.rings.ring_bound import least_slice, ring_cycles, ring_end
 from tilewright.simulator.lowering.sums.sum_chains import (
@@ -33,18 +37,14 @@ from tilewright.simulator.lowering.sums.sum_chains import (
 )
 from tilewright.simulator.lowering.sums.sum_operations import sends_beside_work
 from tilewright.simulator.lowering.sums.sum_roles import Role
-from tilewright.simulator.lowering.task_cycles import AlikeRuns, BodyCycles, TaskCycles
-from tilewright.simulator.profiles.profile import Profile, profile_number
+from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.program import Task
 
 Numbers = npt.NDArray[np.int64]
 Cycles = npt.NDArray[np.float64]
-L = TypeVar("L", int, Numbers)
 AXES: tuple[Axis, Axis] = ("X", "Y")
 ROUNDING = 1e-6
 """More than sums of cycles in floating point differ from exact ones."""
-_FIRST_TILES = IdentityCache(64)
-"""Cycles of first tiles by stream: plans that differ in the sums only have the same streams."""
 Works = dict[Role, BodyCycles]
 """The work of the elements of each role; plans that differ in the sums only have it in common."""
 
@@ -201,60 +201,6 @@ def alike_runs(steps: range) -> list[AlikeRuns]:
     ]
 
 
-def behind_stream(
-    plan: Plan, profile: Profile, stream: HostStream, place: tuple[int, int], work: BodyCycles
-) -> float:
-    """Return when an element (row, column) is done that takes its last word of a stream."""
-    rows, columns = (np.array([number]) for number in place)
-    return float(_behind_streams(plan, profile, stream, (rows, columns), work)[0, 0])
-
-
-def _behind_streams(
-    plan: Plan,
-    profile: Profile,
-    stream: HostStream,
-    places: tuple[Numbers, Numbers],
-    work: BodyCycles,
-) -> Cycles:
-    """Return the least cycles at which elements that take a stream are done: (rows, columns).
-
-    All their work but the receive comes after their first tile, some of it after the last one. The
-    tiles of a row or column before theirs pass other elements of it first.
-    `places`: rows and columns of the elements. `work`: what each of them does.
-    """
-    rows, columns = places
-    first = _FIRST_TILES.of(
-        stream,
-        (profile_number(profile), rows.tobytes(), columns.tobytes()),
-        lambda: _first_tiles(plan, profile, stream, places),
-    )
-    label, words = f"receive {stream.tensor.name}", stream.tile_words
-    passing = passing_cycles(words, profile)
-    period = (stream.tiles - 1) * words + passing
-    last = (stream.periods - 1) * max(period, stream.words_of_period * stream.interval)
-    behind_first = work.total - work.until.get(label, work.total)
-    behind = max(behind_first, last + work.since.get(label, 0.0))
-    return np.asarray(first + behind)
-
-
-def _first_tiles(
-    plan: Plan, profile: Profile, stream: HostStream, places: tuple[Numbers, Numbers]
-) -> Cycles:
-    """Return the least cycles at which elements have their first tile: (rows, columns).
-
-    `places`: rows and columns of the elements.
-    """
-    rows, columns = places
-    along = {"rows": (0, 1), "columns": (1, 0), "whole": (1, 1)}[stream.lines]
-    links = along[0] * rows[:, None] + along[1] * columns[None, :]
-    words = stream.tile_words
-    before = words if stream.lines == "whole" else passing_cycles(words, profile)
-    number = place_in_period(plan.read, stream)[np.ix_(rows, columns)]
-    passed = number * before + word_cycles(words, profile)
-    entered = ((number + 1) * words - 1) * stream.interval + 1
-    return np.asarray(np.maximum(passed, entered) + way_in(links, profile))
-
-
 def _line_end(plan: Plan, profile: Profile, axis: Axis, last: BodyCycles) -> float:
     """Return the least cycle at which the last element along an axis is done with what it gets.
 
@@ -305,43 +251,6 @@ def sums_cross(groups: Sequence[int], axis: Axis, order: Order) -> bool:
     if axis == "Y" and order in ("snake", "ring") and groups[0] > 1:
         return False
     return groups[AXES.index(axis)] > 1
-
-
-def words_end(words: Any, links: Any, profile: Profile) -> Any:
-    """Return the earliest cycle in which the last of so many words is at the end of a line.
-
-    words: number that cross the line's last link; links: that the first of them passes at least.
-    Numbers give a float, arrays an array.
-    """
-    crosses = (links > 0) & (words > 0)
-    return crosses * 1.0 * (words + way_in(links, profile))
-
-
-def passing_cycles(words: int, profile: Profile) -> int:
-    """Return the least cycles in which the words of a tile pass the element that takes them.
-
-    An operation may take them more slowly than a link brings them; then those wait that the input
-    queue has no place for, and all that come behind them.
-    """
-    places = max(profile.input_queue_words) + profile.arrival_to_execute_cycles - 1
-    return max(words, word_cycles(max(0, words - places), profile))
-
-
-def way_in(links: L, profile: Profile) -> L:
-    """Return the cycles that a word takes from the border over some links into an operation.
-
-    links: number of links; an array gives an array.
-    """
-    return links * profile.hop_cycles + profile.arrival_to_execute_cycles
-
-
-def crosses_line(lines: Lines, axis: Axis) -> bool:
-    """Return whether the words of a border stream cross the link to the last element along an axis.
-
-    lines: whom a stream serves. Streams for columns cross links along Y, those for rows or for the
-    whole grid along X.
-    """
-    return lines == "columns" if axis == "Y" else lines != "columns"
 
 
 def _sums_end(plan: Plan, profile: Profile, first: BodyCycles) -> float:
@@ -399,7 +308,7 @@ def _group_end(
     sums, (rows, columns) = plan.sums, places
     ready = np.full((rows.size, columns.size), work.total)
     for stream in plan.streams:
-        ready = np.maximum(ready, _behind_streams(plan, profile, stream, places, work))
+        ready = np.maximum(ready, behind_streams(plan, profile, stream, places, work))
     if sums.ring is not None:
         return float(ready.max()) + ring_cycles(sums.ring, profile)
     operation = SumCycles.of(plan.read, profile)
