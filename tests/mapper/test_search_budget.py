@@ -288,6 +288,7 @@ def test_what_a_search_calls_is_compiled_before_its_budget_begins(
     compiled: list[str] = []
     states: list[str] = []
     at = "tilewright.arch.parallel_compilation"
+    monkeypatch.setattr(f"{at}._looked_for", set())
     monkeypatch.setattr(f"{at}.is_kept", lambda _: False)
     monkeypatch.setattr(f"{at}.compile_missing", lambda each: compiled.extend(map(str, each)))
     monkeypatch.setattr(api, "request_of", lambda *_: states.append("budget begins") or stop())
