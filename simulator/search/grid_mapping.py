@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from collections.abc import Mapping as Dict
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -16,13 +15,12 @@ from tilewright.arch.parallel_compilation import compile_first
 from tilewright.arch.spec.architecture import Arch
 from tilewright.mapper.grid.grid import check_host, grid_of
 from tilewright.mapper.grid.grid_constraints import NO_CONSTRAINTS, GridConstraints
-from tilewright.mapper.grid.grid_mapspace import GridChoice, GridMapspace
-from tilewright.mapper.mapping.mapping import Mapping, Sequential
+from tilewright.mapper.grid.grid_mapspace import GridMapspace
+from tilewright.mapper.mapping.mapping import Mapping
 from tilewright.mapper.searches.budget import UNLIMITED, Budget, budget_from
 from tilewright.mapper.searches.limits.watch import LATE
-from tilewright.mapper.workload.errors import InfeasibleMapping, NoFeasibleMapping, Refusal
+from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.mapper.workload.workload import Workload
-from tilewright.simulator.execution.drawn_operands import WrongResult
 from tilewright.simulator.execution.einsum_execution import EinsumExecution, ExecutionSettings
 from tilewright.simulator.execution.execution import Execution, execute
 from tilewright.simulator.execution.mapped_workload import grid_path
@@ -31,7 +29,6 @@ from tilewright.simulator.execution.values.einsum_data import EinsumData
 from tilewright.simulator.isa.machine_errors import RunStoppedError
 from tilewright.simulator.known.search_answers import SearchAnswers
 from tilewright.simulator.lowering.addresses import LeftTensors
-from tilewright.simulator.search.candidate_search import CandidateSearch
 from tilewright.simulator.search.candidates.candidate_runs import (
     BOUNDING_SHARE,
     budget_of_answer,
@@ -39,17 +36,18 @@ from tilewright.simulator.search.candidates.candidate_runs import (
     run_until,
 )
 from tilewright.simulator.search.candidates.candidates import Candidates, check_computed
-from tilewright.simulator.search.candidates.small_runs import small_run
 from tilewright.simulator.search.cascade_search import Cascade
-from tilewright.simulator.search.grid_certificate import (
-    GridCertificate,
-    GridObjective,
-    NotExecuted,
-    frequent_reasons,
-    objective_value,
-    restrictions_of,
+from tilewright.simulator.search.grid_certificate import GridCertificate, GridObjective, NotExecuted
+from tilewright.simulator.search.grid_search import GridSearchResult
+from tilewright.simulator.search.path_answers import (
+    bounds_of,
+    certificate_of,
+    choice_of,
+    mapping_of_path,
+    no_path,
+    results_of,
+    small_runs_of,
 )
-from tilewright.simulator.search.grid_search import GridSearchResult, no_mapping
 from tilewright.simulator.search.paths.path_graph import OptionPath, PathQuestion, PathsLeft
 from tilewright.simulator.search.paths.path_search import CascadeLimits, search_cascade
 from tilewright.simulator.search.search_kernels import search_kernels
@@ -168,7 +166,7 @@ def map_on_grid(
 
     make = partial(cascade_of, arch, workload, request)
     cascade, path, bound = _search(partial(make, exchanges=exchanges), limits, on_progress)
-    mapping = _joined(path)
+    mapping = mapping_of_path(path)
     try:
         run = _run(arch, workload, path, request.settings, end)
     except InfeasibleMapping:
@@ -178,20 +176,20 @@ def map_on_grid(
             raise
         least = bound
         cascade, path, bound = _search(partial(make, exchanges=False), limits, on_progress)
-        bound, mapping = min(bound, least), _joined(path)
+        bound, mapping = min(bound, least), mapping_of_path(path)
         run = _run(arch, workload, path, request.settings, end)
     seconds = time.perf_counter() - start
     return GridMapping(
-        results={} if run is None else _results(path, run, request.objective, seconds),
+        results={} if run is None else results_of(path, run, request.objective, seconds),
         mapping=mapping,
         run=run,
-        certificate=_certificate(cascade, path, bound),
+        certificate=certificate_of(cascade, path, bound),
         value=path.value,
         seconds=seconds,
-        bounds=_bounds(path),
+        bounds=bounds_of(path),
         prediction=_predicted(arch, workload, mapping, request) if run is None else None,
         is_too_long=any(search.is_too_long for search in path.searches),
-        small_runs=_small_runs(path, end) if run is None else {},
+        small_runs=small_runs_of(path, end) if run is None else {},
     )
 
 
@@ -211,18 +209,6 @@ def _predicted(
         return predict_execution(arch, workload, mapping, request.settings)
     except InfeasibleMapping:
         return None
-
-
-def _small_runs(path: OptionPath, end: Budget) -> dict[str, EinsumExecution]:
-    """Return executions on fewer elements of the Einsums whose run would take too long."""
-    runs = {
-        search.candidates.space.einsum.name: run_until(
-            end, partial(small_run, search.candidates, _choice(search))
-        )
-        for search in path.searches
-        if search.is_too_long
-    }
-    return {name: run for name, run in runs.items() if run is not None}
 
 
 def grid_paths(arch: Arch, workload: Workload) -> dict[str, FlatArch]:
@@ -300,7 +286,7 @@ def _search(
         if path is not None or cascade.is_whole:  # else only what was left out has a path
             break
     if path is None:
-        raise _infeasible(cascade)
+        raise no_path(cascade)
     return cascade, path, bound
 
 
@@ -333,7 +319,7 @@ def _has_candidates(path: OptionPath) -> bool:
 def _sum_of_candidates(path: OptionPath) -> float:
     """Return the values of the candidates of a path, or their bounds where they have not run."""
     searches = path.searches
-    costs = [s.value if s.choice else s.candidates.bound(_choice(s)) for s in searches]
+    costs = [s.value if s.choice else s.candidates.bound(choice_of(s)) for s in searches]
     return sum(costs) + sum(move.bound for move in path.moves)
 
 
@@ -360,109 +346,9 @@ def _run(
             return Execution.of_one(alone)
         timed_plans = tuple(plan for search in path.searches for plan in search.timed_plans)
         stopping = replace(settings, stop=lambda _: end.is_late, timed_plans=timed_plans)
-        return execute(arch, workload, _joined(path), settings=stopping)
+        return execute(arch, workload, mapping_of_path(path), settings=stopping)
 
     try:
         return run_until(end, run)
     except RunStoppedError:
         return None
-
-
-def _results(
-    path: OptionPath, execution: Execution, objective: GridObjective, seconds: float
-) -> dict[str, GridSearchResult]:
-    """Return the result of each Einsum's search, by the name of the Einsum."""
-    runs = zip(execution.einsums, path.searches, strict=True)
-    return {run.name: _result(search, run, objective, seconds) for run, search in runs}
-
-
-def _result(
-    search: CandidateSearch, run: EinsumExecution, objective: GridObjective, seconds: float
-) -> GridSearchResult:
-    """Return the certificate of an Einsum's search, with its run in the whole execution.
-
-    Raises WrongResult if the run takes other cycles than followed from the pattern.
-    """
-    reached = objective_value(objective, run.latency, run.energy)
-    if not search.has_run and reached != search.value:
-        raise WrongResult(
-            f"{run.name} was timed by its pattern at {search.value}, but its run gives {reached}: "
-            "please report this"
-        )
-    return GridSearchResult(run, search.value, search.certificate(), seconds)
-
-
-def _certificate(cascade: Cascade, path: OptionPath, bound: float) -> GridCertificate:
-    searches, reasons = cascade.searches, _reasons(cascade.searches)
-    spaces = [option.candidates.space for options in cascade.options for option in options]
-    are_timed = sum(not s.has_run for s in path.searches if s.choice and not s.is_too_long)
-    return GridCertificate(
-        executed=sum(s.executed for s in searches) + are_timed,
-        timed=sum(search.timed for search in searches),
-        enclosed=sum(search.enclosed for search in searches),
-        excluded=cascade.undecided,
-        infeasible=sum(reasons.values()),
-        reasons=frequent_reasons(reasons),
-        bound=min(bound, path.value),
-        is_optimal=bound >= path.value,
-        is_whole=cascade.is_whole,
-        restrictions=restrictions_of(
-            spaces,
-            len(cascade.options),
-            all_divisions=cascade.has_room_for_all
-            and all(search.has_all_divisions for search in path.searches),
-        ),
-    )
-
-
-def _reasons(searches: Sequence[CandidateSearch]) -> Counter[Refusal]:
-    """Return how many candidates of some searches cannot be built, by reason."""
-    reasons = sum((search.reasons for search in searches), Counter[Refusal]())
-    for candidates in {id(s.candidates): s.candidates for s in searches}.values():
-        reasons += candidates.infeasible
-    return reasons
-
-
-def _infeasible(cascade: Cascade) -> NoFeasibleMapping:
-    """Return the error for the first Einsum of which no mapping can be built, or for all of them.
-
-    Where persistent tensors share the memory, each Einsum may have mappings that fit alone.
-    """
-    is_shared = cascade.space.is_shared
-    for einsum, options in zip(cascade.workload.einsums, cascade.options, strict=True):
-        searches = [search for option in options for search in option.searches.values()]
-        if not options or (not is_shared and all(search.choice is None for search in searches)):
-            reasons = sum((search.reasons for search in searches), Counter[Refusal]())
-            return no_mapping(einsum, reasons + cascade.infeasible[einsum.name])
-    return _too_many_persistent(cascade.workload)
-
-
-def _too_many_persistent(workload: Workload) -> NoFeasibleMapping:
-    """Return the error for persistent tensors that do not fit an element together."""
-    accesses = (access for einsum in workload.einsums for access in einsum.inputs)
-    return NoFeasibleMapping(
-        "the persistent tensors of all Einsums do not fit an element together",
-        value=", ".join(sorted({access.tensor for access in accesses if access.persistent})),
-        instead="fewer of them in persistent_tensors, smaller sizes, or more elements",
-    )
-
-
-def _joined(path: OptionPath) -> Mapping:
-    """Return one mapping whose branches are those of the best candidate of each Einsum."""
-    mappings = [s.candidates.space.mapping_of(_choice(s)) for s in path.searches]
-    if len(mappings) == 1:
-        return mappings[0]
-    return Mapping((Sequential(tuple(mapping.nodes for mapping in mappings)),))
-
-
-def _choice(search: CandidateSearch) -> GridChoice:
-    """Return the best candidate of a search; before the first run, that with the least bound."""
-    choice = search.choice or search.best_bounded()
-    assert choice is not None
-    return choice
-
-
-def _bounds(path: OptionPath) -> dict[str, Dict[str, int]]:
-    """Return by Einsum the sizes of its ranks that the elements compute, with padding."""
-    einsums = (s.candidates.read(_choice(s)).einsum for s in path.searches)
-    return {einsum.name: einsum.bounds for einsum in einsums}

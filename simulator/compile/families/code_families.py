@@ -149,9 +149,11 @@ def family_answer(
     stage = family.stages.get(question)
     if stage is None:
         stage = family.stages[question] = _Stage()
-    for guide, fill in stage.answers:
+    for place, (guide, fill) in enumerate(stage.answers):
         slots = guide.slots_for(numbers)
         if slots is not None:
+            if place:  # the next code is mostly like this one
+                stage.answers.insert(0, stage.answers.pop(place))
             return fill(code, slots)  # type: ignore[no-any-return]
     answer = plain()
     stage.learn(code, numbers, traced)

@@ -16,6 +16,8 @@ from tilewright.simulator.compile.table_blocks import CodeBlock, CodeTables
 Ids = npt.NDArray[np.int64]
 _REPEATS: Final = IdentityCache(256)
 """Compiled codes that have been looked at."""
+PLAIN: Final = frozenset({at.I_COMPUTE, at.I_LOAD_REGISTER})
+"""Instructions that do what they do, whatever the data, among others that may not."""
 COUNTED = (at.I_END_LOOP, at.I_UNLESS_BELOW, at.I_ADD)
 """Instructions on counters that decide what is done."""
 
@@ -38,18 +40,17 @@ def _repeats(block: CodeBlock) -> bool:
     layout, tables = block.layout, block.tables
     if layout.listens or layout.pools or layout.bindings:
         return False
-    instruction = tables.instruction[:, 0]
-    plain = instruction < at.I_ARGUMENT
-    plain |= np.isin(instruction, (at.I_COMPUTE, at.I_LOAD_REGISTER))
-    plain |= instruction >= at.I_MAP_START
-    is_plain = plain.all() and (tables.operation[:, at.O_RESULT] < 0).all()
-    return bool(is_plain and not _data_decide(tables))
+    kinds = set(tables.instruction[:, 0].tolist())
+    if not all(kind < at.I_ARGUMENT or kind >= at.I_MAP_START for kind in kinds - PLAIN):
+        return False
+    if (tables.operation[:, at.O_RESULT] >= 0).any():
+        return False
+    computes = tables.scalar.size or at.I_MAP_START in kinds
+    return not computes or not _data_decide(tables)
 
 
 def _data_decide(tables: CodeTables) -> bool:
     """Return whether a code has a counter that holds a value of data and decides what is done."""
-    if not tables.scalar.size and not (tables.instruction[:, 0] == at.I_MAP_START).any():
-        return False  # nothing computes a counter
     counters = np.concatenate([_counted(tables), _placing(tables)])
     return bool(np.isin(computed_counters(tables), counters).any())
 
