@@ -71,6 +71,7 @@ class Study:
 
 
 ROWS = (
+    Study("wafer_matvec", "llama_feed_forward", {"SCALE": 1, "TOKENS": 2}),
     Study("wafer_projections", "llama_projections", {"SCALE": 1, "TOKENS": 8}),
     Study("wafer_attention", "attention_head", {"SCALE": 1}, options=2, candidates=2),
     Study("wafer_stencil", "seven_point_stencil", {"SIZE": 256, "DEPTH": 16, "STEPS": 1}),
