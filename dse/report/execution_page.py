@@ -159,8 +159,8 @@ def whole_result_lines(execution: Execution) -> list[str]:
     None for one Einsum.
     """
     return [
-        f"{tensor} of all Einsums in turn: {whole.difference:.2g} from numpy's at most, whose "
-        f"largest value is {whole.largest:.2g}; {_allowed(whole)}"
+        f"{tensor} differs from numpy's, of all Einsums in turn, by at most {whole.difference:.2g} "
+        f"(largest value {whole.largest:.2g}); {_allowed(whole)}"
         for tensor, whole in execution.whole_result.items()
     ]
 

@@ -56,7 +56,9 @@ def test_the_page_shows_their_cycles_with_the_einsum() -> None:
 def test_the_whole_result_is_said_in_lines_json_and_on_the_page() -> None:
     whole = smoothed().whole_result["Z"]
     (line,) = (each for each in execution_lines(smoothed()) if "of all Einsums in turn" in each)
-    assert line.startswith(f"Z of all Einsums in turn: {whole.difference:.2g} from numpy's at most")
+    assert line.startswith(
+        f"Z differs from numpy's, of all Einsums in turn, by at most {whole.difference:.2g} "
+    )
     assert line.endswith(f"rounding allows {whole.bound:.2g}")
     assert whole_document(smoothed())["whole_result"] == {
         "Z": {
