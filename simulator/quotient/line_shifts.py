@@ -344,10 +344,14 @@ def _end(run: NarrowRun, first: int, columns: list[Representative]) -> int:
 
 
 def _last_exit(run: NarrowRun, place: int, delays: list[Delays]) -> int:
-    """Return when the last word has left by a slow port of a column, or one that does the same."""
+    """Return when the last word has left by a slow port of a column, or one that does the same.
+
+    A word is as late as the column was in the cycle in which its router sent it.
+    """
+    hop = run.hop_cycles
     return max(
         (
-            int(exit_cycles(each.later(arrivals), interval)[-1])
+            int(exit_cycles(each.later(arrivals - hop) + hop, interval)[-1])
             for arrivals, interval in run.slow_exits(place)
             for each in delays
             if arrivals.size

@@ -1,6 +1,9 @@
 """Which columns do the same later: the words that they take."""
 
+from typing import cast
+
 import numpy as np
+import numpy.typing as npt
 import pytest
 from line_programs import line_program
 
@@ -8,7 +11,13 @@ from tilewright.simulator.fast.no_certificate import NotCovered
 from tilewright.simulator.isa.machine_errors import RunStoppedError
 from tilewright.simulator.profiles.profile import load_profile
 from tilewright.simulator.quotient import line_shifts
-from tilewright.simulator.quotient.line_shifts import Representative, TakenWords, cycles_by_columns
+from tilewright.simulator.quotient.line_shifts import (
+    Delays,
+    Representative,
+    TakenWords,
+    cycles_by_columns,
+)
+from tilewright.simulator.quotient.narrow_run import NarrowRun
 from tilewright.simulator.quotient.pattern_cycles import pattern_cycles
 from tilewright.simulator.run.machine import Machine
 from tilewright.simulator.text.parsing import parse_program
@@ -97,3 +106,34 @@ def test_too_small_a_grid(monkeypatch: pytest.MonkeyPatch) -> None:
         cycles_by_columns(program, profile)
     monkeypatch.setattr(line_shifts, "LARGEST_SHARE", 1)
     assert cycles_by_columns(program, profile)[0] == Machine(program, profile).cycles()
+
+
+class SlowExit:
+    """Stands in for a run in which words come to a slow port in some cycles."""
+
+    hop_cycles = 2
+
+    def __init__(self, *arrivals: int) -> None:
+        self.arrivals = np.array(arrivals, dtype=np.int64)
+
+    def slow_exits(self, place: int) -> list[tuple[npt.NDArray[np.int64], int]]:
+        assert place == 3
+        return [(self.arrivals, 4)]
+
+
+@pytest.mark.parametrize(
+    ("arrivals", "last"),
+    [
+        ((10,), 10),  # sent before the column becomes later
+        ((11,), 16),
+        ((10, 11), 16),
+        ((10, 11, 12), 20),  # the third waits for its turn behind the second
+        ((), 0),
+    ],
+)
+def test_words_at_a_slow_port_are_late_by_when_they_were_sent(
+    arrivals: tuple[int, ...], last: int
+) -> None:
+    delays = Delays(np.array([9]), np.array([5]))
+    run = cast(NarrowRun, SlowExit(*arrivals))
+    assert line_shifts._last_exit(run, 3, [delays]) == last
