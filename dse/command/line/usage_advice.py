@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import click
 
@@ -76,7 +77,7 @@ def with_advice(
     of the program; `words`: the command line behind its name.
     """
     context = error.ctx or _context_of_command(context, words)
-    advice = _advice(error, context.command)
+    advice = _taken(error, context.command, words) or _advice(error, context.command)
     if advice is None:
         return error
     message = error.message if isinstance(error, click.NoSuchOption) else error.format_message()
@@ -91,6 +92,17 @@ def _context_of_command(context: click.Context, words: Sequence[str]) -> click.C
         inner = context.command.commands[word]
         context = click.Context(inner, parent=context, info_name=word)
     return context
+
+
+def _taken(error: click.UsageError, command: click.Command, words: Sequence[str]) -> str | None:
+    """Return what to write where an option without a value took a missing one's name for it."""
+    if not isinstance(error, click.MissingParameter) or error.param is None:
+        return None
+    for name, word in pairwise(words):
+        option = _option(command, name)
+        if option is not None and not option.is_flag and word in error.param.opts:
+            return f"{name} took {word} for its value. Write {_written(command, option)}."
+    return None
 
 
 def _advice(error: click.UsageError, command: click.Command) -> str | None:

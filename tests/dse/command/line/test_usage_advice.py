@@ -42,6 +42,10 @@ ARGUMENTS = [
         ("study query runs/a --reverse", "'--reverse'. Write --descending."),
         ("study export runs/a --csv", "requires an argument. Write --csv trials.csv."),
         ("study show runs/a", "Write, for example, tilewright study show runs/wafer_matvec 14"),
+        (
+            "map --machine --arch a --workload b",
+            "--machine took --arch for its value. Write --machine",
+        ),
         ("map --arch tpu_v4i", "Write, for example, tilewright map --arch tpu_v4i --workload"),
     ],
 )
