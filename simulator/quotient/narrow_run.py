@@ -16,6 +16,7 @@ import numpy as np
 from tilewright.arch.memo import IdentityCache
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.compiled_program import CompiledProgram
+from tilewright.simulator.compile.fabric.exit_times import arrivals_at, last_arrivals
 from tilewright.simulator.compile.fabric.network import EDGE_OUT, ROUTER
 from tilewright.simulator.engine.features import compile_needed
 from tilewright.simulator.fast.no_certificate import NotCovered
@@ -235,9 +236,8 @@ class NarrowRun:
 
     def _last_outside(self) -> Ints:
         """Return the cycle in which the last word came to each port to the outside, 0 without."""
-        fifo = self.compiled.parts.fifo.view(self.store)[self._sinks()]
-        last = self.store[fifo[:, at.F_RING] + 2 * np.maximum(fifo[:, at.F_COUNT] - 1, 0)]
-        return np.asarray(np.where(fifo[:, at.F_COUNT] > 0, last, 0))
+        fifo = self.compiled.parts.fifo.view(self.store)
+        return last_arrivals(self.store, fifo[self._sinks()])
 
     def slow_exits(self, place: int) -> Iterator[tuple[Ints, int]]:
         """Yield the arrivals (cycles) of words that leave a column by ports that are slow.
@@ -249,7 +249,7 @@ class NarrowRun:
         for fifos, interval in zip(network.edge_outputs, network.exit_intervals, strict=True):
             of_column = fifos[network.element[fifos] % width == place] if interval > 1 else NONE
             for row in fifo[of_column]:
-                yield self.store[row[at.F_RING] + 2 * np.arange(row[at.F_COUNT])], interval
+                yield arrivals_at(self.store, row), interval
 
     @property
     def last_outside(self) -> int:

@@ -35,8 +35,8 @@ def slowed(case: Case, interval: int) -> Case:
     return replace(case, program=replace(case.program, edge_outputs=outputs))
 
 
-def check(case: Case, interval: int, profile_name: str) -> bool:
-    """Run by both engines; compare with the run at a word a cycle. Return whether both ran."""
+def check(case: Case, interval: int, profile_name: str) -> None:
+    """Run by both engines; compare with the run at a word a cycle."""
     profile, slow = load_profile(profile_name), slowed(case, interval)
     free = Machine(case.program, profile).run(memory=case.memory, edges=case.edges)
     machine = Machine(slow.program, profile)
@@ -51,7 +51,6 @@ def check(case: Case, interval: int, profile_name: str) -> bool:
         assert (np.diff(cycles, axis=1) >= interval).all()
         assert (cycles >= free.edges[port.name].cycles).all()
     assert expected.cycles >= free.cycles
-    return bool(found.certificate.granted)
 
 
 @pytest.mark.parametrize("seed", range(0, 60, 7))

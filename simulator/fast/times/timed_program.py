@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.simulator.compile.fabric.exit_times import exit_cycles
+from tilewright.simulator.compile.fabric.exit_times import exit_cycles, slow_places
 from tilewright.simulator.compile.fabric.network import EDGE_OUT, FifoNetwork
 from tilewright.simulator.fast.fast_entries import expand, gather
 from tilewright.simulator.fast.independent_parts import Division
@@ -92,10 +92,8 @@ def last_arrivals(timed: TimedProgram, sinks: Ints) -> Ints:
     port = timed.graph.port[sinks]
     units = ends_of(timed.graph, port[:, P_SOURCE])[1]
     last = np.asarray(timed.times.last[units] + port[:, P_LATENCY])
-    network = timed.network
-    for fifos, interval in zip(network.edge_outputs, network.exit_intervals, strict=True):
-        for place in np.flatnonzero(np.isin(sinks, fifos)) if interval > 1 else ():
-            last[place] = _last_exit(timed, int(sinks[place]), interval)
+    for place, interval in slow_places(timed.network, sinks):
+        last[place] = _last_exit(timed, int(sinks[place]), interval)
     return last
 
 

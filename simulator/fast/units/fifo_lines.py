@@ -42,9 +42,8 @@ class LineTables(NamedTuple):
     Arrays over the FIFOs. `channel`: source FIFO of each one's channel, and latency, space and
     credit delay (cycles, words, cycles) from there. `down`: the FIFO at the end of the line.
     `root`: where the stream begins. `branch`: router buffers that feed several FIFOs, have a
-    filter, contend for a link, or are all to be timed by themselves. `sends`,
-    `takes`: output and input queues. `enters`, `leaves`: edge inputs and outputs that the fast
-    engine covers.
+    filter, contend for a link, or are all to be timed by themselves. `sends`, `takes`: output and
+    input queues. `enters`, `leaves`: edge inputs and outputs that the fast engine covers.
     """
 
     channel: tuple[Ints, ...]

@@ -22,7 +22,13 @@ from tilewright.simulator.build.code_builder import CodeBuilder
 from tilewright.simulator.check.validate import check_program
 from tilewright.simulator.compile.families.code_families import canonical_code
 from tilewright.simulator.lowering.addresses import LeftTensors, Taken, words_of
-from tilewright.simulator.lowering.border_channels import UNLIMITED, exit_places, paced_streams
+from tilewright.simulator.lowering.border_channels import (
+    UNLIMITED,
+    SideLoad,
+    exit_places,
+    paced_streams,
+    word_intervals,
+)
 from tilewright.simulator.lowering.element_program import write_turn
 from tilewright.simulator.lowering.passes.shared_colors import shared_colors
 from tilewright.simulator.lowering.pipelines.joined_code import CodePart, joined_code
@@ -170,7 +176,7 @@ def _paced(plans: Sequence[Plan], channels: int) -> tuple[Plan, ...]:
     """
     streams = iter(paced_streams([s for plan in plans for s in plan.streams], channels))
     exits = [exit_places(plan.read, plan.sums) for plan in plans]
-    interval = -(-sum(exits) // channels) if max(exits) > channels else 1
+    intervals = word_intervals([SideLoad(places, 1) for places in exits], channels)
     return tuple(
         replace(
             plan,
@@ -178,7 +184,7 @@ def _paced(plans: Sequence[Plan], channels: int) -> tuple[Plan, ...]:
             channels=channels,
             exit_interval=interval if places else 1,
         )
-        for plan, places in zip(plans, exits, strict=True)
+        for plan, places, interval in zip(plans, exits, intervals, strict=True)
     )
 
 
