@@ -299,21 +299,22 @@ def page_of(
 def page_of_mapping(
     nest: Sequence[NestLine],
     subject: str,
-    known: tuple[str, tuple[tuple[str, str], ...]],
+    reason: str,
+    cards: tuple[tuple[str, str], ...],
     notes: Sequence[str],
 ) -> ExecutionPage:
     """Return the page on a mapping that was not executed.
 
-    nest: its loops; subject: workload and architecture in words; known: why it was not executed,
-    and (name, value) of what is known of it; notes: what the search has done.
+    nest: its loops; subject: workload and architecture in words; reason: why it was not executed;
+    cards: (name, value) of what is known of it; notes: what the search has done.
     """
     from tilewright.mapper.mapping.nest_lines import nest_text
 
     return ExecutionPage(
         eyebrow=f"Mapping · {subject}",
         title="A mapping, not executed",
-        lead=known[0],
-        cards=known[1],
+        lead=reason,
+        cards=cards,
         notes=tuple(notes),
         nest=tuple(zip(nest_text(nest).splitlines(), (line.kind for line in nest), strict=True)),
     )

@@ -66,7 +66,7 @@ def pattern_cycles(
     if the program does not fit the machine, RunStoppedError where `is_over` says so.
     """
     reasons, most = [], program.placement.size if most_elements is None else most_elements
-    for attempt in _attempts(program, bands_of(program, profile), profile, (most, is_over)):
+    for attempt in _attempts(program, bands_of(program, profile), profile, most, is_over):
         end_if(is_over)
         try:
             return attempt()
@@ -88,18 +88,17 @@ def bands_of(program: Program, profile: Profile) -> Program:
 
 
 def _attempts(
-    program: Program, bands: Program, profile: Profile, limits: tuple[int, IsOver]
+    program: Program, bands: Program, profile: Profile, most_elements: int, is_over: IsOver
 ) -> Iterator[Callable[[], PatternCycles]]:
     """Yield the ways to the cycles of a program.
 
-    bands: one of each kind of its bands. A run of these is tried last. limits: most elements of a
-    grid that is simulated, and what says whether to end.
+    bands: one of each kind of its bands. A run of these is tried last. most_elements: of a grid
+    that is simulated.
     """
-    most_elements, is_over = limits
     few = bands.placement.size * LARGEST_SHARE <= program.placement.size
     whole = bands if few else program
     most = min(most_elements, whole.placement.size // LARGEST_SHARE)
-    yield from _small_grids(bands, profile, (most, most_elements), is_over)
+    yield from _small_grids(bands, profile, most, most_elements, is_over)
     if len(column_pieces(bands)) > 1:
         yield partial(_by_pieces, bands, profile, most)
     if few and bands.placement.size <= most_elements:
@@ -107,17 +106,17 @@ def _attempts(
 
 
 def _small_grids(
-    bands: Program, profile: Profile, most: tuple[int, int], is_over: IsOver
+    bands: Program, profile: Profile, most: int, most_narrow: int, is_over: IsOver
 ) -> Iterator[Callable[[], PatternCycles]]:
     """Yield the ways by lines and by columns.
 
     A small grid is first if it has fewer elements than four columns, or fewer columns than a narrow
-    grid mostly has. most: elements of a small grid, and of a narrow one.
+    grid mostly has. most: elements of a small grid; most_narrow: of a narrow one.
     """
-    cuts = [cut for cut in grid_cuts(bands, MARGINS) if cut.elements <= most[0]]
+    cuts = [cut for cut in grid_cuts(bands, MARGINS) if cut.elements <= most]
     lines = [partial(_by_lines, bands, profile, cut) for cut in cuts]
     fewest, usual = NARROW_WIDTHS[0].columns, NARROW_WIDTHS[1].columns
-    may_be_narrow = fewest * LARGEST_SHARE <= bands.width and fewest * bands.height <= most[1]
+    may_be_narrow = fewest * LARGEST_SHARE <= bands.width and fewest * bands.height <= most_narrow
     columns = [partial(_by_columns, bands, profile, is_over)] * may_be_narrow
     less = cuts and cuts[0].elements < fewest * bands.height
     if less or (cuts and cuts[0].columns.numbers.size < usual):

@@ -237,8 +237,8 @@ class GridAnswer:
         if self.answer.run is not None:
             page = page_of(self.answer.run, subject, self.notes)
         else:
-            lead = f"{self._not_executed()}. {' '.join(self._small_runs())}"
-            page = page_of_mapping(self._nest(), subject, (lead, self._cards()), self.notes)
+            reason = f"{self._not_executed()}. {' '.join(self._small_runs())}"
+            page = page_of_mapping(self._nest(), subject, reason, self._cards(), self.notes)
         write_execution_page(path, page)
 
 
