@@ -58,16 +58,18 @@ def exchanged(values: Any) -> Any:
 @pytest.mark.parametrize("machine", ["wse2-sdk-sim", *at_night("wse3-sdk-sim", "generic")])
 @pytest.mark.parametrize("grid", ["4 x 4", *at_night("8 x 8")])
 @pytest.mark.parametrize("most", [4, *at_night(40)])
+@pytest.mark.parametrize("result", ["leaves", "stays"])
 def test_the_program_of_a_transposed_choice_is_the_transposed_one(
-    machine: str, grid: str, most: int
+    machine: str, grid: str, most: int, result: str
 ) -> None:
     columns, rows = map(int, grid.split(" x "))
     compared = 0
     for form in FORMS:
         flat, einsum = grid_arch(form, 32, columns, rows), einsum_workload(form).einsums[0]
-        candidates = Candidates.unbounded(
-            "latency", ExecutionSettings(machine=machine), flat, GridMapspace(grid_of(flat), einsum)
-        )
+        staying = frozenset({einsum.outputs[0].tensor} if result == "stays" else ())
+        space = GridMapspace(grid_of(flat), einsum, staying=staying)
+        settings = ExecutionSettings(machine=machine)
+        candidates = Candidates.unbounded("latency", settings, flat, space)
         members = (compare(candidates, family) for family in drawn(candidates, 4 * most))
         compared += sum(islice(filter(None, members), most))
     assert compared >= 5 * most
@@ -80,11 +82,12 @@ def drawn(candidates: Candidates, most: int) -> list[GridFamily]:
 
 def compare(candidates: Candidates, family: GridFamily) -> int:
     """Compare each member with what it claims to be the transposed one; return their number."""
+    bounds = candidates.space.einsum.bounds
     compared = 0
     for choice in candidates.space.members(family):
         try:
             plan = candidates.plan(choice)
-            other = transposed_choice(choice, plan)
+            other = transposed_choice(choice, plan, bounds)
             if other is None:
                 continue
             turned = candidates.plan(other)
@@ -92,7 +95,7 @@ def compare(candidates: Candidates, family: GridFamily) -> int:
         except (InfeasibleMapping, ProgramError):
             continue
         assert parts_of(transposed(program)) == parts_of(program_of(turned))
-        assert transposed_choice(other, turned) == choice
+        assert transposed_choice(other, turned, bounds) == choice
         compared += 1
     return compared
 
@@ -113,7 +116,7 @@ def test_cycles_of_a_choice_are_those_of_the_transposed_one(form: str) -> None:
     for family in drawn(candidates, 1000):
         for choice in space.members(family)[:2] if turned < 12 else ():
             try:
-                other = transposed_choice(choice, candidates.plan(choice))
+                other = transposed_choice(choice, candidates.plan(choice), einsum.bounds)
                 if other is None:
                     continue
                 cycles, bound = candidates.simulated_cycles(choice), candidates.least_cycles(choice)

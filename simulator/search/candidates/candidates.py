@@ -292,7 +292,7 @@ class Candidates:
         """
         cycles_of[choice] = cycles
         if self.space.grid.has_equal_axes:
-            other = transposed_choice(choice, self.plan(choice))
+            other = transposed_choice(choice, self.plan(choice), self.space.einsum.bounds)
             if other is not None:
                 cycles_of[other] = cycles
 
