@@ -43,7 +43,7 @@ def _repeats(block: CodeBlock) -> bool:
     kinds = set(tables.instruction[:, 0].tolist())
     if not all(kind < at.I_ARGUMENT or kind >= at.I_MAP_START for kind in kinds - PLAIN):
         return False
-    if (tables.operation[:, at.O_RESULT] >= 0).any():
+    if max(tables.operation[:, at.O_RESULT].tolist(), default=-1) >= 0:
         return False
     computes = tables.scalar.size or at.I_MAP_START in kinds
     return not computes or not _data_decide(tables)
@@ -51,8 +51,8 @@ def _repeats(block: CodeBlock) -> bool:
 
 def _data_decide(tables: CodeTables) -> bool:
     """Return whether a code has a counter that holds a value of data and decides what is done."""
-    counters = np.concatenate([_counted(tables), _placing(tables)])
-    return bool(np.isin(computed_counters(tables), counters).any())
+    computed = set(computed_counters(tables).tolist())
+    return bool(computed) and not computed.isdisjoint(_counted(tables) | _placing(tables))
 
 
 def computed_counters(tables: CodeTables) -> Ids:
@@ -64,14 +64,12 @@ def computed_counters(tables: CodeTables) -> Ids:
     return np.concatenate([written, tables.operation[maps, at.O_MAP + 1 : at.O_MAP + 3][read]])
 
 
-def _counted(tables: CodeTables) -> Ids:
+def _counted(tables: CodeTables) -> set[int]:
     """Return the counters of loops and tests."""
-    instruction = tables.instruction
-    counters: Ids = instruction[np.isin(instruction[:, 0], COUNTED), 1]
-    return counters
+    return {counter for kind, counter, *_ in tables.instruction.tolist() if kind in COUNTED}
 
 
-def _placing(tables: CodeTables) -> Ids:
+def _placing(tables: CodeTables) -> set[int]:
     """Return the counters that say where operands begin, how long they are or how far they step."""
     operation, operand = tables.operation, tables.operand
     changes = operand[:, [at.D_LENGTH_ROW, at.D_STRIDE_ROW]]
@@ -80,5 +78,4 @@ def _placing(tables: CodeTables) -> Ids:
     places[named[named >= 0]] = True
     rows = operand[places]
     used = np.arange(at.MAX_TERMS) < rows[:, at.D_TERMS, None]
-    counters: Ids = rows[:, at.D_VARIABLE : at.D_VARIABLE + at.MAX_TERMS][used]
-    return counters
+    return set(rows[:, at.D_VARIABLE : at.D_VARIABLE + at.MAX_TERMS][used].tolist())
