@@ -270,11 +270,15 @@ class FamilyConditions:
         divides by 0, or a number is 2^40 or larger.
         """
         slots = [1, *numbers]
-        for kind, left, right in self.steps:
-            ends = [c + sum([slots[1 + s] * n for s, n in terms]) for c, terms in (left, right)]
-            if kind and ends[1] == 0:
+        for kind, left_form, right_form in self.steps:
+            left, right = left_form[0], right_form[0]
+            for slot, factor in left_form[1]:
+                left += slots[1 + slot] * factor
+            for slot, factor in right_form[1]:
+                right += slots[1 + slot] * factor
+            if kind and right == 0:
                 return None
-            slots.append(OPERATIONS[kind](*ends))
+            slots.append(OPERATIONS[kind](left, right))
         if max(slots) >= MOST or min(slots) <= -MOST:
             return None
         values = np.array(slots, dtype=np.int64)
