@@ -60,8 +60,9 @@ def _check_program(program: Program) -> None:
     if not isinstance(program.name, str):
         raise ProgramError("the name of a program is a text", value=program.name)
     ports: tuple[EdgeInput | EdgeOutput, ...] = (*program.edge_inputs, *program.edge_outputs)
+    place = f"program {program.name}"
     for part in (*program.colors, *program.routes, *ports):
-        check_fields(part, f"program {program.name}")
+        check_fields(part, place)
     _check_unique("code", [(code.name, code) for code in program.codes])
     _check_unique("color", [(color.name, color) for color in program.colors])
     _check_unique("color id", [(str(color.id), color) for color in program.colors])

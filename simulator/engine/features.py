@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Final
 
 import numpy as np
@@ -29,83 +29,91 @@ from tilewright.simulator.engine.engine_entries import (
 from tilewright.simulator.isa.operations import ADD, MAX, MOVE, SUB
 
 
+class LoadedProgram:
+    """What features ask about a program: its store, and what several of them look at.
+
+    `store`: the engine's array; `parts`: where the tables are in it.
+    """
+
+    def __init__(self, store: at.Table, parts: StoreLayout) -> None:
+        self.store, self.parts = store, parts
+        self.operation = parts.operation.view(store)
+        self.instruction = parts.instruction.view(store)
+        self.kinds = frozenset(self.instruction[:, 0].tolist())
+        """The kinds of instructions that it has."""
+
+    @cached_property
+    def other_values(self) -> npt.NDArray[np.bool_]:
+        """Which operations are not plain."""
+        arithmetic, kind = self.operation[:, at.O_ARITHMETIC], self.operation[:, at.O_TYPE]
+        summed = ((arithmetic == ADD) | (arithmetic == SUB)) & (kind < at.TYPE_F16)
+        plain = (arithmetic == MOVE) | summed | ((kind == at.TYPE_F32) & (arithmetic <= MAX))
+        other: npt.NDArray[np.bool_] = ~plain
+        return other
+
+
 @dataclass(frozen=True, slots=True)
 class Feature:
     """Describe a rare feature of the engine, whose kernels are compiled only where needed.
 
     `module`: where its kernels are, below this folder; `entries`: name of each kernel by its number
-    (FEATURE_...); `needed`: whether a program (its store, and where the tables are) needs it.
+    (FEATURE_...); `needed`: whether a program needs it.
     """
 
     module: str
     entries: dict[int, str]
-    needed: Callable[[at.Table, StoreLayout], bool]
+    needed: Callable[[LoadedProgram], bool]
 
 
-def _codes(store: at.Table, parts: StoreLayout) -> at.Table:
-    return parts.instruction.view(store)[:, 0]
+def _has_special(program: LoadedProgram) -> bool:
+    instruction = program.instruction
+    dispatched = instruction[instruction[:, 0] == at.I_OPERATION, 1]
+    return bool(program.store[dispatched + at.O_SPECIAL].any())
 
 
-def _has_special(store: at.Table, parts: StoreLayout) -> bool:
-    dispatched = parts.instruction.view(store)[_codes(store, parts) == at.I_OPERATION, 1]
-    return bool(store[dispatched + at.O_SPECIAL].any())
+def _has_map(program: LoadedProgram) -> bool:
+    return at.I_MAP_START in program.kinds
 
 
-def _has_map(store: at.Table, parts: StoreLayout) -> bool:
-    return bool((_codes(store, parts) == at.I_MAP_START).any())
+def _has_rare_control(program: LoadedProgram) -> bool:
+    return any(at.I_ARGUMENT <= kind < at.I_MAP_START for kind in program.kinds)
 
 
-def _has_rare_control(store: at.Table, parts: StoreLayout) -> bool:
-    codes = _codes(store, parts)
-    return bool(((codes >= at.I_ARGUMENT) & (codes < at.I_MAP_START)).any())
+def _changes_fabric(program: LoadedProgram) -> bool:
+    return any(at.I_END_TEARDOWN <= kind < at.I_MAP_START for kind in program.kinds)
 
 
-def _changes_fabric(store: at.Table, parts: StoreLayout) -> bool:
-    codes = _codes(store, parts)
-    return bool(((codes >= at.I_END_TEARDOWN) & (codes < at.I_MAP_START)).any())
+def _listens(program: LoadedProgram) -> bool:
+    elements = program.parts.element.view(program.store)
+    return at.I_FLUSH in program.kinds or bool(elements[:, at.E_LISTEN].any())
 
 
-def _listens(store: at.Table, parts: StoreLayout) -> bool:
-    flushes = (_codes(store, parts) == at.I_FLUSH).any()
-    return bool(flushes or parts.element.view(store)[:, at.E_LISTEN].any())
+def _steers(program: LoadedProgram) -> bool:
+    return bool((program.parts.fifo.view(program.store)[:, at.F_SHARED] & at.STEERED).any())
 
 
-def _steers(store: at.Table, parts: StoreLayout) -> bool:
-    return bool((parts.fifo.view(store)[:, at.F_SHARED] & at.STEERED).any())
+def _has_other_values(program: LoadedProgram) -> bool:
+    return bool(program.other_values.any())
 
 
-def _other_values(operation: at.Table) -> npt.NDArray[np.bool_]:
-    """Return which operations are not plain."""
-    arithmetic, kind = operation[:, at.O_ARITHMETIC], operation[:, at.O_TYPE]
-    summed = ((arithmetic == ADD) | (arithmetic == SUB)) & (kind < at.TYPE_F16)
-    plain = (arithmetic == MOVE) | summed | ((kind == at.TYPE_F32) & (arithmetic <= MAX))
-    other: npt.NDArray[np.bool_] = ~plain
-    return other
+def _has_other_lines(program: LoadedProgram) -> bool:
+    return bool((program.other_values & (program.operation[:, at.O_FABRIC] == 0)).any())
 
 
-def _has_other_values(store: at.Table, parts: StoreLayout) -> bool:
-    return bool(_other_values(parts.operation.view(store)).any())
+def _has_conflicts(program: LoadedProgram) -> bool:
+    return bool(program.operation[:, at.O_BANKS].any())
 
 
-def _has_other_lines(store: at.Table, parts: StoreLayout) -> bool:
-    operation = parts.operation.view(store)
-    return bool((_other_values(operation) & (operation[:, at.O_FABRIC] == 0)).any())
+def _runs_beside(program: LoadedProgram) -> bool:
+    return bool(program.operation[:, at.O_ASYNC].any())
 
 
-def _has_conflicts(store: at.Table, parts: StoreLayout) -> bool:
-    return bool(parts.operation.view(store)[:, at.O_BANKS].any())
+def _keeps_written(program: LoadedProgram) -> bool:
+    return bool(program.store[at.S_WRITTEN])
 
 
-def _runs_beside(store: at.Table, parts: StoreLayout) -> bool:
-    return bool(parts.operation.view(store)[:, at.O_ASYNC].any())
-
-
-def _keeps_written(store: at.Table, parts: StoreLayout) -> bool:  # noqa: ARG001
-    return bool(store[at.S_WRITTEN])
-
-
-def _has_simd(store: at.Table, parts: StoreLayout) -> bool:
-    return bool(parts.operand.view(store)[:, at.D_SIMD].any())
+def _has_simd(program: LoadedProgram) -> bool:
+    return bool(program.parts.operand.view(program.store)[:, at.D_SIMD].any())
 
 
 FEATURES: Final = (
@@ -173,7 +181,8 @@ def engine_kernels() -> list[Kernel]:
 
 def _needed(store: at.Table, parts: StoreLayout) -> list[Feature]:
     """Return the rare features that a program needs."""
-    return [feature for feature in FEATURES if feature.needed(store, parts)]
+    program = LoadedProgram(store, parts)
+    return [feature for feature in FEATURES if feature.needed(program)]
 
 
 def _names(features: list[Feature]) -> tuple[tuple[str, str], ...]:

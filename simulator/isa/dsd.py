@@ -289,7 +289,8 @@ class Ref:
         `dtype`: the type whose elements the whole offset counts, empty for that of the buffer.
         """
         moved = self.offset + as_index(offset)
-        return replace(self, offset=moved, offset_type=dtype or self.offset_type)
+        kind = dtype or self.offset_type
+        return Ref(self.dsd, moved, self.length, self.stride, self.base, self.pointer, kind)
 
     def pointed(self, counter: str) -> Ref:
         """Return a copy whose base is the address that a counter holds (@set_dsd_base_addr).

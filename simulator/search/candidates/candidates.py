@@ -124,6 +124,7 @@ class Candidates:
     _plans: ValueCache = field(init=False, repr=False, compare=False)
     _first_plans: ValueCache = field(init=False, repr=False, compare=False)
     _works: ValueCache = field(init=False, repr=False, compare=False)
+    _transposed: ValueCache = field(init=False, repr=False, compare=False)
     _orders: ValueCache = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -132,6 +133,7 @@ class Candidates:
         object.__setattr__(self, "_plans", ValueCache(min(kept, MOST_PLANS)))
         object.__setattr__(self, "_first_plans", ValueCache(min(kept, MOST_PLANS)))
         object.__setattr__(self, "_works", ValueCache(MOST_PLANS))
+        object.__setattr__(self, "_transposed", ValueCache(MOST_PLANS))
         object.__setattr__(self, "_orders", ValueCache(MOST_SIZES))
 
     @staticmethod
@@ -292,9 +294,12 @@ class Candidates:
         """
         cycles_of[choice] = cycles
         if self.space.grid.has_equal_axes:
-            other = transposed_choice(choice, self.plan(choice), self.space.einsum.bounds)
+            other = self._transposed.of(choice, partial(self._transposed_of, choice))
             if other is not None:
                 cycles_of[other] = cycles
+
+    def _transposed_of(self, choice: GridChoice) -> GridChoice | None:
+        return transposed_choice(choice, self.plan(choice), self.space.einsum.bounds)
 
     def bound(self, choice: GridChoice) -> float:
         """Return the lower bound of a choice's objective value, by its plan.

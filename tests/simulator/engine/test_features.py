@@ -19,8 +19,8 @@ from tilewright.simulator.run.machine import Machine
 
 def loaded(program: Program) -> set[str]:
     machine = Machine(program, load_profile("generic"))
-    store, parts = machine.compiled.store, machine.compiled.parts
-    return {feature.module for feature in features.FEATURES if feature.needed(store, parts)}
+    loaded_program = features.LoadedProgram(machine.compiled.store, machine.compiled.parts)
+    return {feature.module for feature in features.FEATURES if feature.needed(loaded_program)}
 
 
 def single(operation: str, dtype: str) -> Program:
