@@ -33,10 +33,9 @@ def check_fields(value: Any, place: str) -> None:
         part = pending.pop()
         for name, exact, items, hint in _fields(type(part)):  # type: ignore[arg-type]
             value_of_field = getattr(part, name)
-            if type(value_of_field) in exact or (
-                items
-                and type(value_of_field) is tuple
-                and items.issuperset(map(type, value_of_field))
+            kind = type(value_of_field)
+            if kind in exact or (
+                items and kind is tuple and items.issuperset(map(type, value_of_field))
             ):
                 continue
             pending += _parts(value_of_field, hint, f"{place}: {_title(part)}.{name}")

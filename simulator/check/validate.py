@@ -22,7 +22,7 @@ from tilewright.simulator.check.task_check import (
     check_tasks,
     check_teardown_tasks,
 )
-from tilewright.simulator.compile.families.code_families import check_once
+from tilewright.simulator.compile.families.code_families import check_once, twin_key
 from tilewright.simulator.descriptors.table import descriptor_kind
 from tilewright.simulator.instructions.kind import (
     Body,
@@ -86,8 +86,12 @@ def check_code(code: ElementCode, colors: frozenset[str]) -> None:
 
 
 def _check_new_code(code: ElementCode, colors: frozenset[str]) -> None:
-    check_once(code, "program", partial(_check_code, colors=colors))
-    _check_queue_colors(code, colors)  # each code of a family has its own
+    check = partial(check_once, code, "program", partial(_check_code, colors=colors))
+    if twin_key(code) is None:
+        check()
+        return
+    _CODES.of(code, "family", check)  # colors are named by its queues alone
+    _check_queue_colors(code, colors)
 
 
 def _check_code(code: ElementCode, colors: frozenset[str]) -> None:
