@@ -184,19 +184,3 @@ def lies_elsewhere(read: SpaceTime, tensor: HeldTensor) -> InfeasibleMapping:
         instead=f"the same loops over {read.grid.fanout} above {name} as in the Einsum that "
         f"computes it, or {name} in {read.grid.host.name} for both",
     )
-
-
-def check_padding(read: SpaceTime, tensor: HeldTensor) -> None:
-    """Check that an Einsum adds up no padding of a tensor that stays in the elements.
-
-    Raises InfeasibleMapping if it does: an element's padding of such a tensor has values, not
-    zeros.
-    """
-    for variable in tensor.access.rank_variables:
-        grown = read.einsum.bounds[variable] != read.workload_einsum.bounds[variable]
-        if grown and read.is_reduced(variable):
-            raise InfeasibleMapping(
-                f"{read.einsum.name} adds up padding of {tensor.name}, which stays in the elements",
-                instead=f"tiles of {variable} that divide its values, or {tensor.name} in "
-                f"{read.grid.host.name}",
-            )

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from math import prod
 
+from tilewright.mapper.grid.exchanges.padding_fills import padding_fills
 from tilewright.mapper.grid.host_streams import host_streams
 from tilewright.mapper.grid.partial_sums import (
     exit_hops,
@@ -49,7 +50,7 @@ def predict(read: SpaceTime) -> Counts:
     counts: Counter[str] = Counter()
     for key, number in _of_mapping(read).items():
         counts[key] += number
-    for part in (_of_fabric(read), _of_zeros(read), _of_shifts(read)):
+    for part in (_of_fabric(read), _of_zeros(read), _of_shifts(read), _of_fills(read)):
         for key, number in part.items():
             counts[key] += number * read.einsum.n_instances  # the model's have all instances
     return {key: number for key, number in sorted(counts.items()) if number}
@@ -93,6 +94,15 @@ def _of_shifts(read: SpaceTime) -> Counts:
         name = f"{read.einsum.name}/{read.grid.memory.name}/{tensor.name}"
         counts[f"{name}/read"] = values
         counts[f"{name}/write"] = values if tensor.resident else 0
+    return counts
+
+
+def _of_fills(read: SpaceTime) -> Counts:
+    """Return the writes of the padding of tensors that stay, before it is added up."""
+    counts = Counter[str]()
+    for fill in padding_fills(read):
+        name = f"{read.einsum.name}/{read.grid.memory.name}/{fill.tensor}/write"
+        counts[name] += fill.values * int(fill.places(read).sum())
     return counts
 
 

@@ -11,13 +11,7 @@ from collections.abc import Mapping as Dict
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
-from tilewright.mapper.grid.distribution import (
-    Distribution,
-    check_padding,
-    lies_elsewhere,
-    needed,
-    produced,
-)
+from tilewright.mapper.grid.distribution import Distribution, lies_elsewhere, needed, produced
 from tilewright.mapper.grid.exchanges.halo import HaloExchange
 from tilewright.mapper.grid.exchanges.reshard import Reshard
 from tilewright.mapper.grid.space_time import HeldTensor, SpaceTime
@@ -217,7 +211,6 @@ class Exchange(Generic[M]):
                 first_word[tensor.name], held[tensor.name] = word, done.memory
                 taken.append(Taken(word, word + words_of(tensor, read)))
                 exchanges.append(done)
-            check_padding(read, tensor)
         others = [words for words in taken if words.first not in first_word.values()]
         offsets = bank_offsets(self.workload)
         kept_tensors = LeftTensors(offsets, first_word, tuple(others))

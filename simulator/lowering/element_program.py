@@ -17,6 +17,7 @@ from tilewright.simulator.isa.dsd import Ref
 from tilewright.simulator.isa.index_expression import Index, variable
 from tilewright.simulator.lowering.kernel import ElementKernel, Point, declare_vectors, emit_kernel
 from tilewright.simulator.lowering.number_operations import move_of, simd_of
+from tilewright.simulator.lowering.padding_writes import declare_fills, fill_padding
 from tilewright.simulator.lowering.rings.ring_sums import RingProgram, ring_program
 from tilewright.simulator.lowering.rings.shift_program import (
     declare_shifts,
@@ -81,6 +82,7 @@ def _declare(code: CodeBuilder, kernel: ElementKernel, role: Role) -> None:
         code.fabin(f"{tensor.name}_in", queue, tensor.values, simd=simd_of(read, tensor))
         code.mem1d(f"{tensor.name}_tile", tensor.name, extent=tensor.values)
     declare_shifts(code, read, role)
+    declare_fills(code, read, role)
     if role.ring is not None:
         _ring(read, role).declare(code)
     else:
@@ -147,15 +149,18 @@ class _ElementProgram:
 
     def in_turn(self) -> None:
         """Declare the one task: loops over tiles, in them receives, work and sends."""
-        self._level(self.code.task("work", entry=True), 0, {}, first=True)
+        work = self.code.task("work", entry=True)
+        fill_padding(work, self.read, self.role)
+        self._level(work, 0, {}, first=True)
 
     def in_parts(self, turns: int, *, peeled: bool) -> None:
         """Declare the one task in parts: those before, inside and behind its outermost loop."""
         before, first, turn, after = (self.code.task(part) for part in (BEFORE, FIRST, TURN, AFTER))
+        read = self.read
+        fill_padding(before, read, self.role)
         if not turns:
             self._level(turn, 0, {}, first=True)
             return
-        read = self.read
         for tensor in read.streams:
             if not tensor.depth:
                 self._receive(before, tensor)
@@ -226,6 +231,7 @@ class _ElementProgram:
         """
         read = self.read
         start = self.code.task("start", entry=True)
+        fill_padding(start, read, self.role)
         for tensor in read.streams:
             self._receive(start, tensor)
         start.set(OTHER_SLOT, 1)
@@ -249,6 +255,7 @@ class _ElementProgram:
         read = self.read
         passing = [tensor for tensor in read.streams if tensor.depth]
         start = self.code.task("start", entry=True)
+        fill_padding(start, read, self.role)
         for tensor in read.streams:
             if not tensor.depth:
                 self._receive(start, tensor)

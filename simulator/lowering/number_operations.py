@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from typing import Final
+from math import inf
+from typing import Any, Final
 
 import numpy as np
 
@@ -29,6 +30,13 @@ WIDENING_PRODUCT: Final = "fmachs"
 WIDENING_SUM: Final = "faddhs"
 """Adds f32 to f16, in this order of its operands."""
 _OF_TWO = {ast.Mult: "fmul", ast.Add: "fadd", ast.Sub: "fsub"}
+
+
+def number_of(value: float, dtype: np.dtype[Any]) -> np.generic:
+    """Return a value of a number type; minus infinity is the least one of integers."""
+    least = np.iinfo(dtype).min if dtype.kind in "iu" else -inf
+    number: np.generic = dtype.type(max(value, least))
+    return number
 
 
 def simd_of(read: SpaceTime, tensor: HeldTensor) -> str:

@@ -31,6 +31,7 @@ from tilewright.simulator.lowering.border_channels import (
 )
 from tilewright.simulator.lowering.element_program import write_element
 from tilewright.simulator.lowering.kernel import ElementKernel, kernel_of
+from tilewright.simulator.lowering.padding_writes import with_fills
 from tilewright.simulator.lowering.passes.shared_colors import shared_colors
 from tilewright.simulator.lowering.rings.shift_roles import route_shifts, with_shifts
 from tilewright.simulator.lowering.routes import route_streams, route_sums
@@ -146,7 +147,8 @@ def _exit_interval(read: SpaceTime, sums: PartialSums, channels: int) -> int:
 def _added_up(read: SpaceTime) -> tuple[PartialSums, tuple[Role, ...], Numbers]:
     """Return how partial sums are added, the roles of elements, and the role of each element."""
     sums = partial_sums(read)
-    return sums, *with_shifts(read, *roles(read.columns, read.rows, sums))
+    shifting = with_shifts(read, *roles(read.columns, read.rows, sums))
+    return sums, *with_fills(read, *shifting)
 
 
 def program_of(plan: Plan, profile: Profile | None = None) -> Program:

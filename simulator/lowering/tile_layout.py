@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from tilewright.mapper.grid.padding import padding_value
 from tilewright.mapper.grid.space_time import HeldTensor, SpaceTime
 from tilewright.mapper.workload.einsum import Affine
 from tilewright.simulator.isa.index_expression import Index
@@ -16,13 +17,15 @@ class TileLayout:
 
     `tensor`: how the tensor is held. `order`: numbers of its ranks, the one that varies slowest in
     memory first. `origin`: place of the value at which all loops are in their first turn. `moves`:
-    by loop in time, how far one turn moves inside the tile; 0 for a loop above the tile.
+    by loop in time, how far one turn moves inside the tile; 0 for a loop above the tile. `padding`:
+    what lies behind the values of the tensor.
     """
 
     tensor: HeldTensor
     order: tuple[int, ...]
     origin: int
     moves: tuple[int, ...]
+    padding: float = 0.0
 
     def element(self, point: Mapping[int, Index]) -> Index:
         """Return the place of a value in the buffer; point: the turn of each loop, 0 if absent.
@@ -60,7 +63,7 @@ def tile_layout(read: SpaceTime, tensor: HeldTensor, vector: Sequence[int]) -> T
         for name, factor in form.terms
         if factor < 0
     )
-    return TileLayout(tensor, tuple(order), origin, tuple(moves))
+    return TileLayout(tensor, tuple(order), origin, tuple(moves), padding_value(read.einsum))
 
 
 def _last_use(form: Affine, names: list[str]) -> int:

@@ -21,7 +21,7 @@ from tilewright.mapper.grid.host_streams import (
 )
 from tilewright.mapper.grid.rings.shifts import held_starts, turned_values
 from tilewright.mapper.grid.space_time import HeldTensor
-from tilewright.simulator.lowering.number_operations import NUMPY
+from tilewright.simulator.lowering.number_operations import NUMPY, number_of
 from tilewright.simulator.lowering.plan import Plan
 from tilewright.simulator.lowering.routes import exit_ports, input_port
 from tilewright.simulator.lowering.tile_layout import TileLayout
@@ -139,7 +139,7 @@ def _turned(
 
 
 def _gathered(layout: TileLayout, values: Values, starts: Mapping[str, Integers]) -> GatheredTiles:
-    """Return tiles as places in an array; one that reaches beyond it is copied, with zeros.
+    """Return tiles as places in an array; one that reaches beyond it is copied, with padding.
 
     starts: by rank variable, where each tile begins.
     """
@@ -219,7 +219,7 @@ def _lows(layout: TileLayout, starts: Mapping[str, Integers]) -> Iterator[Intege
 
 
 def _tiles(layout: TileLayout, values: Values, starts: Mapping[str, Integers]) -> Values:
-    """Return the values of tiles in memory order: (tiles, values); 0 outside of the tensor.
+    """Return the values of tiles in memory order: (tiles, values); padding outside of the tensor.
 
     starts: by rank variable, where each tile begins.
     """
@@ -232,7 +232,8 @@ def _tiles(layout: TileLayout, values: Values, starts: Mapping[str, Integers]) -
         clipped.append(np.clip(index, 0, size - 1))
     number = len(next(iter(starts.values())))
     taken = ordered[tuple(clipped)] if clipped else np.broadcast_to(ordered, (number,))
-    return np.where(inside, taken, taken.dtype.type(0)).reshape(number, layout.tensor.values)
+    padding = number_of(layout.padding, taken.dtype)
+    return np.where(inside, taken, padding).reshape(number, layout.tensor.values)
 
 
 def _sent_values(plan: Plan, edges: Mapping[str, Values]) -> Values:

@@ -15,7 +15,8 @@ from math import inf
 from operator import or_
 
 from tilewright.arch.flattening.flat import FlatArch
-from tilewright.mapper.grid.distribution import Distribution, check_padding, needed, produced
+from tilewright.mapper.grid.distribution import Distribution, needed, produced
+from tilewright.mapper.grid.exchanges.padding_fills import padding_fills
 from tilewright.mapper.grid.grid import grid_of
 from tilewright.mapper.grid.grid_constraints import GridConstraints
 from tilewright.mapper.grid.grid_mapspace import GridFamily, GridMapspace
@@ -164,20 +165,21 @@ class Cascade:
     def _where(self, candidates: Candidates, family: GridFamily) -> tuple[Held, Held] | None:
         """Return how a family distributes the tensors that stay in the elements: (read, written).
 
-        Each is (tensor, number of the distribution) pairs. None if padding would be added up.
+        Each is (tensor, number of the distribution) pairs. None if padding would be added up that
+        elements cannot fill.
         """
         space = candidates.space
         choice = space.members(family)[0]
         read = space_time(candidates.flat, space.einsum, space.mapping_of(choice), space.staying)
-        reads = []
-        for tensor in read.inputs:
-            if tensor.name in space.staying:
-                place = needed(read, tensor)
-                try:
-                    check_padding(read, tensor)
-                except InfeasibleMapping:
-                    return None
-                reads.append((tensor.name, self._number(place, read.dtype_of(tensor.name))))
+        try:
+            padding_fills(read)
+        except InfeasibleMapping:
+            return None
+        reads = [
+            (tensor.name, self._number(needed(read, tensor), read.dtype_of(tensor.name)))
+            for tensor in read.inputs
+            if tensor.name in space.staying
+        ]
         writes = [
             (tensor.name, self._number(produced(read), read.dtype))
             for tensor in (read.output,)

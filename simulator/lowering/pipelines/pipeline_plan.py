@@ -13,7 +13,8 @@ from itertools import islice
 
 import numpy as np
 
-from tilewright.mapper.grid.distribution import check_padding, lies_elsewhere, needed, produced
+from tilewright.mapper.grid.distribution import lies_elsewhere, needed, produced
+from tilewright.mapper.grid.exchanges.padding_fills import added_padding, padding_is_added
 from tilewright.mapper.grid.partial_sums import partial_sums
 from tilewright.mapper.grid.pipelines.einsum_groups import EinsumGroup
 from tilewright.mapper.grid.space_time import HeldTensor, SpaceTime
@@ -247,7 +248,8 @@ def _check_passing(group: EinsumGroup, reads: Sequence[SpaceTime]) -> None:
                 continue
             if not produced(computed[tensor.name]).serves(needed(read, tensor)):
                 raise lies_elsewhere(read, tensor)
-            check_padding(read, tensor)
+            for variable in added_padding(read, tensor):
+                raise padding_is_added(read, tensor, variable)
         computed[read.output.name] = read
 
 

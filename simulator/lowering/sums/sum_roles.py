@@ -46,7 +46,8 @@ class Role:
     whether the element sends the finished tile to its group, receives it, or neither. `shifts`: the
     colors of the tensors whose tiles go round rings. `ring`: the place of an element that adds up a
     chunk of the tile round a ring, on the colors `receives` and `send`; None for other reductions.
-    `stores`: whether the last sum, too, is in memory before it is sent.
+    `stores`: whether the last sum, too, is in memory before it is sent. `fills`: numbers of the
+    fills of padding that the element does before its work.
     """
 
     receives: tuple[str, ...] = ()
@@ -57,6 +58,7 @@ class Role:
     shifts: tuple[ShiftColors, ...] = ()
     ring: int | None = None
     stores: bool = False
+    fills: tuple[int, ...] = ()
 
     @property
     def sends_result(self) -> bool:
@@ -72,7 +74,9 @@ class Role:
         shared = {"none": "", "send": "_sharing", "receive": "_shared"}[self.share]
         shifted = "".join(f"_{came}_{goes}" for _, came, goes in self.shifts)
         place = "" if self.ring is None else f"_place_{self.ring}"
-        return f"from_{received}{stored}_to_{self.send or 'none'}{passed}{shared}{shifted}{place}"
+        filled = "".join(f"_fill{number}" for number in self.fills)
+        way = f"from_{received}{stored}_to_{self.send or 'none'}"
+        return f"{way}{passed}{shared}{shifted}{place}{filled}"
 
 
 def link_color(phase: int, link: int) -> str:
