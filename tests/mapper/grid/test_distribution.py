@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 from cascades import cascade_arch, cascade_workload
 
-from tilewright.mapper.grid.distribution import check_padding, lies_elsewhere, needed, produced
+from tilewright.mapper.grid.distribution import lies_elsewhere, needed, produced
 from tilewright.mapper.grid.reading.mapping_reading import space_time
 from tilewright.mapper.grid.space_time import SpaceTime
 from tilewright.mapper.mapping.mapping import ComputeNode, Mapping, Node, Spatial, Storage, Temporal
-from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.execution.mapped_workload import grid_path
 
 STAYS = frozenset("S")
@@ -72,13 +71,3 @@ def test_another_division_does_not_serve(space: tuple[Spatial, ...]) -> None:
     error = lies_elsewhere(use, use.tensor("S"))
     assert "needs other parts" in str(error)
     assert "the same loops over Grid" in str(error)
-
-
-def test_padding_is_not_added_up() -> None:
-    """Of 3 rows the last element has one of padding: the sum over n may use it, over m not."""
-    use = row_sums(over("m", "X"), m=3)
-    assert produced(product(over("m", "X"), m=3)).padded
-    check_padding(use, use.tensor("S"))
-    padded = row_sums(over("n", "X", 3))
-    with pytest.raises(InfeasibleMapping, match="adds up padding of S"):
-        check_padding(padded, padded.tensor("S"))

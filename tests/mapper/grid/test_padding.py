@@ -1,11 +1,12 @@
 """Which rank variables may have a padded last share."""
 
-from math import prod
+from math import inf
 
+import numpy as np
 import pytest
 from grid_mappings import HOST, einsum_workload, grid_arch, read
 
-from tilewright.mapper.grid.padding import may_pad, padded
+from tilewright.mapper.grid.padding import may_pad, padded, padding_value
 from tilewright.mapper.grid.reading.mapping_reading import space_time
 from tilewright.mapper.mapping.mapping import ComputeNode, Mapping, Spatial, Storage, Temporal
 from tilewright.mapper.workload.errors import InfeasibleMapping
@@ -18,7 +19,7 @@ from tilewright.simulator.execution.einsum_execution import ExecutionSettings, e
         ("matrix product", "m", True),  # the output has it
         ("matrix product", "k", True),  # a product with 0
         ("sum of rows", "k", True),
-        ("largest of rows", "k", False),
+        ("largest of rows", "k", True),  # minus infinity
         ("sum of exponentials", "k", False),  # exp(0) is 1
         ("distance", "k", True),  # square(0 - 0)
         ("linear layer", "k", True),
@@ -77,7 +78,8 @@ def test_only_the_outermost_loop_of_a_variable_has_a_shorter_tile(
     assert raised.value.instead
 
 
-def test_a_maximum_is_not_padded() -> None:
+def test_a_maximum_is_padded_with_the_least_value() -> None:
+    """12 values of k over 4 columns are shares of 5: the last has 2, all below 0, and 3 more."""
     einsum = einsum_workload("largest of rows").einsums[0]
     nodes = (
         Storage(("A", "Z"), HOST.component),
@@ -87,6 +89,13 @@ def test_a_maximum_is_not_padded() -> None:
         Temporal("k", 1),
         ComputeNode("Z", "Engine"),
     )
-    with pytest.raises(InfeasibleMapping, match="would change Z"):
-        space_time(grid_arch("largest of rows", 32, 4, 2), einsum, Mapping(nodes))
-    assert prod(einsum.bounds.values()) == 8 * 12
+    result = space_time(grid_arch("largest of rows", 32, 4, 2), einsum, Mapping(nodes))
+    assert (padding_value(einsum), result.columns) == (-inf, 3)
+    values = -1.0 - np.arange(8.0 * 12).reshape(8, 12)
+    run = execute_einsum(result, operands={"A": values})
+    np.testing.assert_array_equal(run.output, values.max(axis=1))
+
+
+def test_the_greatest_of_other_formulas_is_not_padded() -> None:
+    einsum = einsum_workload("largest in windows").einsums[0]
+    assert (padding_value(einsum), may_pad(einsum, "r")) == (0.0, False)
