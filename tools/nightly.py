@@ -101,6 +101,7 @@ PARTS: list[Part] = [
         (
             "agreement/test_bounds_behind_last_tiles.py",
             "agreement/test_few_colors.py",
+            "agreement/test_filled_padding.py",
             "agreement/test_slow_borders.py",
             "agreement/test_grid_executed.py",
             "agreement/test_grid_values.py",
