@@ -14,13 +14,14 @@ from typing import Final
 import numpy as np
 
 from tilewright.simulator.fast.no_certificate import NotCovered
+from tilewright.simulator.fast.partition_solve import ProofEffort
 from tilewright.simulator.fast.times.segments import T
 from tilewright.simulator.fast.units.graph import X_EVALUATIONS, Ints, Times
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.program import Program
 from tilewright.simulator.quotient.line_blocks import KEPT_PERIODS, LineCut
 from tilewright.simulator.quotient.shrink import GridCut, canonical_lines, shrink
-from tilewright.simulator.quotient.small_times import SmallTimes, matching, small_times
+from tilewright.simulator.quotient.small_times import WHOLE, SmallTimes, matching, small_times
 
 MORE_SEGMENTS: Final = 8
 """Working space as a multiple of that of the small grid's solution: where all times are known, a
@@ -95,13 +96,16 @@ class AffineTimes:
         )
 
 
-def guess_times(program: Program, profile: Profile, cut: GridCut) -> AffineTimes:
+def guess_times(
+    program: Program, profile: Profile, cut: GridCut, effort: ProofEffort = WHOLE
+) -> AffineTimes:
     """Guess the times of a program on a large grid from those on small grids.
 
-    cut: the lines that the small grid keeps. Raises NotCovered where the fast engine does not cover
-    a small program, or where the times of the third period do not continue those of the first two.
+    cut: the lines that the small grid keeps. effort: how much is done. Raises NotCovered where the
+    fast engine does not cover a small program, or where the times of the third period do not
+    continue those of the first two.
     """
-    small = small_times(shrink(program, cut), profile)
+    small = small_times(shrink(program, cut), profile, effort=effort)
     now = _moving(small)
     canonical = _canonical_units(small, cut)
     slope = _slopes(small, cut, now)[canonical]
@@ -110,7 +114,7 @@ def guess_times(program: Program, profile: Profile, cut: GridCut) -> AffineTimes
         longer_cut = cut.lengthened(length)
         copied = np.ix_(*(lines.copied(length) for lines in cut.axes))
         contended = small.contended[copied]
-        longer = small_times(shrink(program, longer_cut), profile, contended)
+        longer = small_times(shrink(program, longer_cut), profile, contended, effort)
         units = _units_of_longer(small, longer, cut, longer_cut)[canonical]
         base += (_moving(longer)[units] - now[canonical]) * (length - KEPT_PERIODS)
     return AffineTimes(small, cut, base, slope)

@@ -157,7 +157,7 @@ def _port_text(port: EdgeInput | EdgeOutput) -> tuple[object, ...]:
     if isinstance(port, EdgeInput):
         rest = (port.interval, port.start, port.control)
         return "in", port.side, port.color, port.dtype, port.count, *rest
-    return "out", port.side, port.color, port.dtype, port.count
+    return "out", port.side, port.color, port.dtype, port.count, port.interval
 
 
 class _Marks:

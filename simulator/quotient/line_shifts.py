@@ -22,13 +22,10 @@ from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.program import Program
 from tilewright.simulator.quotient.line_blocks import Ints
 from tilewright.simulator.quotient.narrow_run import NarrowRun
-from tilewright.simulator.quotient.passing_streams import (
-    PassingStream,
-    PassingStreams,
-    passing_streams,
-)
-from tilewright.simulator.quotient.pieces.column_pieces import Crossings, piece_of
+from tilewright.simulator.quotient.passing_streams import PassingStreams, passing_streams
+from tilewright.simulator.quotient.pieces.column_pieces import piece_of
 from tilewright.simulator.quotient.pieces.piece_cycles import PieceRun
+from tilewright.simulator.quotient.stream_times import StreamTimes, TakenWords
 
 IsOver = Callable[[], bool]
 """Says whether what has not begun is not wanted any more."""
@@ -58,8 +55,12 @@ NARROW_WIDTHS: Final = (
     NarrowWidth(4, 32),
     NarrowWidth(4, 48),
 )
+SETTLED_BEHIND: Final = 4
+"""Columns behind the first ones in which no word may wait."""
 SETTLED_WIDTHS: Final = (NarrowWidth(8, 12), NarrowWidth(16, 20))
 """Tried where words wait behind the first columns: a stream may be slow enough behind more."""
+LOOKS: Final = (16, 8, 4, 2)
+"""Shares of a run after which it is seen whether words have waited."""
 LARGEST_SHARE: Final = 2
 """A narrow grid of more than half of the columns saves little."""
 MOST_PAUSES: Final = 16
@@ -68,72 +69,6 @@ MOST_ALONE: Final = 4
 """Columns that do as no other one does, each simulated alone."""
 TOO_FEW: Final = "too few columns do the same"
 WAIT: Final = "words of a stream along the rows wait"
-
-
-class TakenWords(NamedTuple):
-    """The words of passing streams that a column takes, by stream, row and number.
-
-    `row`: of the element, those of the streams behind each other. `comes`: cycle in which the
-    router sends each to the element. `before`: cycle in which it sent the word before it in its
-    stream; the same as `comes` where that does not matter: for the first word of a stream, and
-    where no others go to the element.
-    """
-
-    row: Ints
-    comes: Ints
-    before: Ints
-
-    def sorted(self, order: Ints) -> TakenWords:
-        """Return the words in another order."""
-        return TakenWords(*(values[order] for values in self))
-
-
-class StreamTimes(NamedTuple):
-    """Cycles in which the words of passing streams come to the routers of their first column.
-
-    `times`: of each stream (rows, words). `hop`: cycles from a router to the next one.
-    """
-
-    streams: PassingStreams
-    times: tuple[Ints, ...]
-    hop: int
-
-    def taken(self, column: int, behind: int) -> TakenWords:
-        """Return what a column takes, if it stands `behind` columns behind the first one."""
-        parts = [np.zeros((3, 0), dtype=np.int64)]
-        passing = enumerate(zip(self.streams.streams, self.times, strict=True))
-        for number, (stream, times) in passing:
-            first_row = number * self.streams.program.height
-            parts.extend(_words_of(stream, times, column, first_row))
-        row, comes, before = np.concatenate(parts, axis=1)
-        later = self.hop * (behind + 1)
-        words = TakenWords(row, comes + later, before + later)
-        if (row[1:] >= row[:-1]).all():
-            return words
-        return words.sorted(np.argsort(row, kind="stable"))
-
-    def enters(self, column: int) -> Crossings:
-        """Return the cycles in which words leave the columns before one of the whole grid."""
-        later = self.hop * (column - self.streams.first)
-        return {
-            (stream.color, row): cycles + later
-            for stream, times in zip(self.streams.streams, self.times, strict=True)
-            for row, cycles in zip(stream.rows.tolist(), times, strict=True)
-        }
-
-
-def _words_of(stream: PassingStream, times: Ints, column: int, first_row: int) -> Iterator[Ints]:
-    """Yield (3, words) of what a column takes of a stream, by rows with the same filter.
-
-    The first router sends them in the cycles `times` (rows, words). Columns: the row plus
-    `first_row`, and two cycles as of `TakenWords`.
-    """
-    for rows, words in stream.taken(column, times.shape[1]):
-        comes = times[np.ix_(rows, words)]
-        earlier = times[np.ix_(rows, np.maximum(words - 1, 0))]
-        alone = stream.alone[rows, column, None] == 1
-        row = np.broadcast_to(first_row + stream.rows[rows, None], comes.shape)
-        yield np.stack([row.ravel(), comes.ravel(), np.where(alone, comes, earlier).ravel()])
 
 
 class Delays(NamedTuple):
@@ -166,7 +101,8 @@ class Representative:
     `place`: in the narrow grid. `words`: what it takes there, in the order of the cycles. `order`:
     of these words among all. `free`: (words,) the earliest cycle from which on all words from this
     one on come, with those before them in their streams. `pauses`: (words,) True where the columns
-    that do the same may be later from this word on. `delays`: by how much each of them is later.
+    that do the same may be later from this word on. `kind`: as of `StreamTimes.kinds`; -1: of none.
+    `delays`: by how much each of them is later.
     """
 
     place: int
@@ -174,15 +110,17 @@ class Representative:
     order: Ints
     free: Ints
     pauses: Ints
+    kind: int = -1
     delays: list[Delays] = field(default_factory=list)
 
     @staticmethod
-    def of(place: int, taken: TakenWords) -> Representative:
+    def of(place: int, taken: TakenWords, kind: int = -1) -> Representative:
         """Return a column of the narrow grid by what it takes there."""
         order = np.argsort(taken.comes, kind="stable")
         words = taken.sorted(order)
         free = np.minimum.accumulate(words.before[::-1])[::-1]
-        return Representative(place, words, order, free, np.zeros(order.size, dtype=np.int64))
+        pauses = np.zeros(order.size, dtype=np.int64)
+        return Representative(place, words, order, free, pauses, kind)
 
     def stands_for(self, taken: TakenWords) -> bool:
         """Return whether another column does the same later, if this one rests at the pauses.
@@ -195,7 +133,23 @@ class Representative:
         gaps = words.comes - words.before, others.comes - others.before
         if not (np.array_equal(words.row, others.row) and np.array_equal(gaps[0], gaps[1])):
             return False
-        later = np.diff(others.comes - words.comes, prepend=0)
+        return self._waits_before(np.diff(others.comes - words.comes, prepend=0))
+
+    def stands_for_all_later(self, cycles: int) -> bool:
+        """Return whether a column does the same to which all words come so many cycles later.
+
+        Then it is noted.
+        """
+        later = np.zeros(self.order.size, dtype=np.int64)
+        later[:1] = cycles
+        return self._waits_before(later)
+
+    def _waits_before(self, later: Ints) -> bool:
+        """Note a column to which each word comes so much later than the one before it did.
+
+        Return whether it does the same: not if the pauses are too many, or words are in the way.
+        """
+        words = self.words
         apart = self.free > np.concatenate([[-1], words.comes[:-1]])[: words.comes.size]
         pauses = (later != 0) | (self.pauses == 1)
         if (later < 0).any() or (pauses & ~apart).any() or pauses.sum() > MOST_PAUSES:
@@ -238,18 +192,34 @@ def _by_columns(streams: PassingStreams, count: int, profile: Profile) -> tuple[
     if profile.router_buffer_words < 2 or profile.filter_counter_inclusive:
         raise NotCovered("routers of another kind")
     west = NarrowRun(streams, np.arange(streams.first), profile)
+    if streams.first > NARROW_WIDTHS[-1].first:
+        _check_settled(west, streams, profile)
     west.step_to_end()
     begun = tuple(west.passed(stream) for stream in streams.streams)
-    times = StreamTimes(streams, begun, profile.hop_cycles)
+    times = StreamTimes.of(streams, begun, profile.hop_cycles)
     numbers, columns, alone = _representatives(times, count)
     run = NarrowRun(streams, numbers, profile)
-    _check_rests(run, columns)
+    _check_on_the_way(run, times, columns)
     run.step_to_end()
-    _check_passed(run, times, numbers.size - streams.first)
+    _check_passed(run, times, ended=True)
     if any(run.waits_outside(column.place, int(column.rests[0])) for column in _later(columns)):
         raise NotCovered("columns that become later wait for words from outside")
     ends = [_end_of_column(times, column, profile) for column in alone]
     return max(_end(run, streams.first, columns), *ends, 0), numbers.size + len(alone)
+
+
+def _check_settled(west: NarrowRun, streams: PassingStreams, profile: Profile) -> None:
+    """Step the run of the first columns a bit. Raises NotCovered if words wait right behind them.
+
+    Nothing else is proved by that, but it takes less than to run all.
+    """
+    behind = NarrowRun(streams, np.arange(streams.first + SETTLED_BEHIND), profile)
+    ends = [port.start + port.interval * port.count for port in streams.program.edge_inputs]
+    for share in LOOKS[:2]:
+        for run in (west, behind):
+            run.step_to(max(ends) // share)
+        sent = tuple(west.sent(stream)[0] for stream in streams.streams)
+        _check_passed(behind, StreamTimes(streams, sent, profile.hop_cycles, ()))
 
 
 def _representatives(
@@ -264,14 +234,17 @@ def _representatives(
     width, first = streams.program.width, streams.first
     numbers, columns, alone = list(range(first)), [], []
     of_kind: dict[int, Representative] = {}
+    kinds = times.kinds.tolist()
     for column in range(first, width):
         kind = int(streams.alike[column])
-        taken = times.taken(column, column - first)
-        if column >= count and kind in of_kind and of_kind[kind].stands_for(taken):
+        other = of_kind.get(kind) if column >= count else None
+        if other and _does_the_same(other, times, column, kinds[column]):
             continue
         place = len(numbers)
-        representative = Representative.of(place, times.taken(column, place - first))
-        if column < width - 1 and representative.stands_for(taken):
+        taken = times.taken(column, place - first)
+        representative = Representative.of(place, taken, kinds[column])
+        later = times.hop * (column - place)
+        if column < width - 1 and representative.stands_for_all_later(later):
             numbers.append(column)
             columns.append(representative)
             of_kind[kind] = representative
@@ -280,6 +253,16 @@ def _representatives(
         if len(alone) > MOST_ALONE or (len(numbers) + len(alone)) * LARGEST_SHARE > width:
             raise NotCovered(TOO_FEW)
     return np.array(numbers, dtype=np.int64), columns, alone
+
+
+def _does_the_same(other: Representative, times: StreamTimes, column: int, kind: int) -> bool:
+    """Return whether a column of the whole grid does what `other` does, later.
+
+    kind: of what it takes, as of `StreamTimes.kinds`.
+    """
+    if kind == other.kind:
+        return other.stands_for_all_later(times.hop * (column - other.place))
+    return other.stands_for(times.taken(column, column - times.streams.first))
 
 
 def _end_of_column(times: StreamTimes, column: int, profile: Profile) -> int:
@@ -297,21 +280,33 @@ def _end_of_column(times: StreamTimes, column: int, profile: Profile) -> int:
     return run.cycles
 
 
-def _check_rests(run: NarrowRun, columns: list[Representative]) -> None:
-    """Step a run to each cycle at which a column must rest. Raises NotCovered if it does not."""
-    for cycle, place in sorted(_rests(columns)):
+def _check_on_the_way(run: NarrowRun, times: StreamTimes, columns: list[Representative]) -> None:
+    """Step a run to each cycle at which a column must rest, and to some more.
+
+    Raises NotCovered if a column does not rest, or if a word has waited: a run that proves nothing
+    ends early.
+    """
+    end = max((int(cycles.max(initial=0)) for cycles in times.times), default=0)
+    looks = ((end // share, -1) for share in LOOKS)
+    for cycle, place in sorted([*_rests(columns), *looks]):
         run.step_to(cycle)
-        if not run.rests(place):
+        if place < 0:
+            _check_passed(run, times)
+        elif not run.rests(place):
             raise NotCovered("columns do not rest where they become later")
 
 
-def _check_passed(run: NarrowRun, times: StreamTimes, columns: int) -> None:
-    """Check that no word waited in the last columns of a run. Raises NotCovered if one did.
+def _check_passed(run: NarrowRun, times: StreamTimes, *, ended: bool = False) -> None:
+    """Check that no word has waited so far in the last columns of a run. Raises NotCovered.
 
-    times: in which the words came to the first of them. `columns`: their number.
+    times: in which the words come to the first of them. ended: whether all must have passed.
     """
+    later = times.hop * (run.program.width - times.streams.first)
     for stream, begun in zip(times.streams.streams, times.times, strict=True):
-        if not np.array_equal(run.passed(stream), begun + times.hop * columns):
+        cycles, words = run.sent(stream)
+        most = cycles.shape[1]
+        late = (cycles != begun[:, :most] + later) & (np.arange(most) < words[:, None])
+        if late.any() or (ended and (words != begun.shape[1]).any()):
             raise NotCovered(WAIT)
 
 

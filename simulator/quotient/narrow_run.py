@@ -154,17 +154,26 @@ class NarrowRun:
         sinks = np.flatnonzero(self.compiled.network.kind == EDGE_OUT)
         return np.setdiff1d(sinks, np.concatenate([NONE, *passed]))
 
-    def passed(self, stream: PassingStream) -> Ints:
-        """Return (rows, words): cycles in which words of a stream came to the next column's router.
+    def sent(self, stream: PassingStream) -> tuple[Ints, Ints]:
+        """Return when words of a stream came to the next column's router, and how many in each row.
 
-        Raises NotCovered if its rows have different numbers of words.
+        (rows, words) and (rows,); cycles behind the words of a row mean nothing.
         """
         fifo = self.compiled.parts.fifo.view(self.store)[self._exits(stream)]
-        words = int(fifo[:, at.F_COUNT].max(initial=0))
-        if (fifo[:, at.F_COUNT] != words).any():
+        words = np.asarray(fifo[:, at.F_COUNT], dtype=np.int64)
+        most = np.minimum(np.arange(words.max(initial=0)), np.maximum(words - 1, 0)[:, None])
+        ready = self.store[fifo[:, at.F_RING, None] + 2 * most]
+        return np.asarray(ready - fifo[:, at.F_LATENCY, None]), words
+
+    def passed(self, stream: PassingStream) -> Ints:
+        """Return (rows, words): what `sent` does, at the end of a run.
+
+        Raises NotCovered if the rows have different numbers of words.
+        """
+        cycles, words = self.sent(stream)
+        if (words != cycles.shape[1]).any():
             raise NotCovered("the rows of a stream have different numbers of words")
-        ready = self.store[fifo[:, at.F_RING, None] + 2 * np.arange(words)]
-        return np.asarray(ready - fifo[:, at.F_LATENCY, None])
+        return cycles
 
     def rests(self, place: int) -> bool:
         """Return whether nothing can move in a column any more, but for words that pass.

@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final
+from itertools import takewhile
+from typing import Final, NamedTuple
 
 from tilewright.simulator.fast.no_certificate import NotCovered
+from tilewright.simulator.fast.partition_solve import ProofEffort
+from tilewright.simulator.fast.times.attempts import UNSETTLED
 from tilewright.simulator.fast.times.timed_program import end_cycle, last_arrival
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.program import Program
@@ -29,6 +32,7 @@ from tilewright.simulator.quotient.pattern_proof import prove
 from tilewright.simulator.quotient.pieces.column_pieces import column_pieces
 from tilewright.simulator.quotient.pieces.piece_cycles import cycles_by_pieces
 from tilewright.simulator.quotient.shrink import GridCut, grid_cuts
+from tilewright.simulator.quotient.small_times import QUICK, WHOLE
 from tilewright.simulator.run.machine import Machine
 
 MARGINS: Final = (2, 4, 8)
@@ -65,8 +69,10 @@ def pattern_cycles(
     the grids that are simulated, None for a quarter of all. Raises ProgramError
     if the program does not fit the machine, RunStoppedError where `is_over` says so.
     """
-    reasons, most = [], program.placement.size if most_elements is None else most_elements
-    for attempt in _attempts(program, bands_of(program, profile), profile, most, is_over):
+    reasons: list[str] = []
+    most = program.placement.size if most_elements is None else most_elements
+    bands = bands_of(program, profile)
+    for attempt in _attempts(_Grids(program, bands, profile, most), reasons, is_over):
         end_if(is_over)
         try:
             return attempt()
@@ -87,46 +93,71 @@ def bands_of(program: Program, profile: Profile) -> Program:
     return bands
 
 
-def _attempts(
-    program: Program, bands: Program, profile: Profile, most_elements: int, is_over: IsOver
-) -> Iterator[Callable[[], PatternCycles]]:
-    """Yield the ways to the cycles of a program.
+class _Grids(NamedTuple):
+    """Name a program, `bands`: one of each kind of its bands, and `most`: elements of a grid."""
 
-    bands: one of each kind of its bands. A run of these is tried last. most_elements: of a grid
-    that is simulated.
+    program: Program
+    bands: Program
+    profile: Profile
+    most: int
+
+    @property
+    def bands_are_few(self) -> bool:
+        """Whether a run of the bands saves much."""
+        return self.bands.placement.size * LARGEST_SHARE <= self.program.placement.size
+
+    @property
+    def most_small(self) -> int:
+        """Elements of a small grid, or of pieces."""
+        whole = self.bands if self.bands_are_few else self.program
+        return min(self.most, whole.placement.size // LARGEST_SHARE)
+
+
+def _attempts(
+    grids: _Grids, reasons: list[str], is_over: IsOver
+) -> Iterator[Callable[[], PatternCycles]]:
+    """Yield the ways to the cycles of a program, quick ones first.
+
+    A run of the bands is tried last, or else small grids with more effort. reasons: why the ways
+    before have failed; it grows.
     """
-    few = bands.placement.size * LARGEST_SHARE <= program.placement.size
-    whole = bands if few else program
-    most = min(most_elements, whole.placement.size // LARGEST_SHARE)
-    yield from _small_grids(bands, profile, most, most_elements, is_over)
+    _, bands, profile, _ = grids
+    cuts = [cut for cut in grid_cuts(bands, MARGINS) if cut.elements <= grids.most_small]
+    yield from _small_grids(grids, cuts, reasons, is_over)
     if len(column_pieces(bands)) > 1:
-        yield partial(_by_pieces, bands, profile, most)
-    if few and bands.placement.size <= most_elements:
+        yield partial(_by_pieces, bands, profile, grids.most_small)
+    if grids.bands_are_few and bands.placement.size <= grids.most:
         yield partial(_by_bands, bands, profile)
+    elif UNSETTLED in reasons:
+        failures = reasons.count(UNSETTLED)
+        lines = [partial(_by_lines, bands, profile, cut, WHOLE) for cut in cuts]
+        yield from takewhile(lambda _: reasons.count(UNSETTLED) == failures, lines)
 
 
 def _small_grids(
-    bands: Program, profile: Profile, most: int, most_narrow: int, is_over: IsOver
+    grids: _Grids, cuts: list[GridCut], reasons: list[str], is_over: IsOver
 ) -> Iterator[Callable[[], PatternCycles]]:
-    """Yield the ways by lines and by columns.
+    """Yield the quick ways by lines and by columns.
 
     A small grid is first if it has fewer elements than four columns, or fewer columns than a narrow
-    grid mostly has. most: elements of a small grid; most_narrow: of a narrow one.
+    grid mostly has. Where its times do not settle, those of a larger one hardly do.
     """
-    cuts = [cut for cut in grid_cuts(bands, MARGINS) if cut.elements <= most]
-    lines = [partial(_by_lines, bands, profile, cut) for cut in cuts]
+    bands = grids.bands
+    lines = [partial(_by_lines, bands, grids.profile, cut, QUICK) for cut in cuts]
     fewest, usual = NARROW_WIDTHS[0].columns, NARROW_WIDTHS[1].columns
-    may_be_narrow = fewest * LARGEST_SHARE <= bands.width and fewest * bands.height <= most_narrow
-    columns = [partial(_by_columns, bands, profile, is_over)] * may_be_narrow
+    may_be_narrow = fewest * LARGEST_SHARE <= bands.width and fewest * bands.height <= grids.most
+    columns = [partial(_by_columns, bands, grids.profile, is_over)] * may_be_narrow
     less = cuts and cuts[0].elements < fewest * bands.height
     if less or (cuts and cuts[0].columns.numbers.size < usual):
-        yield from (*lines[:1], *columns, *lines[1:])
-    else:
-        yield from (*columns, *lines)
+        yield lines.pop(0)
+    yield from columns
+    yield from takewhile(lambda _: UNSETTLED not in reasons, lines)
 
 
-def _by_lines(program: Program, profile: Profile, cut: GridCut) -> PatternCycles:
-    return PatternCycles(cycles_by_cut(program, profile, cut), "", cut.elements)
+def _by_lines(
+    program: Program, profile: Profile, cut: GridCut, effort: ProofEffort
+) -> PatternCycles:
+    return PatternCycles(cycles_by_cut(program, profile, cut, effort), "", cut.elements)
 
 
 def _by_columns(program: Program, profile: Profile, is_over: IsOver) -> PatternCycles:
@@ -143,11 +174,14 @@ def _by_bands(bands: Program, profile: Profile) -> PatternCycles:
     return PatternCycles(Machine(bands, profile).cycles(), "", bands.placement.size)
 
 
-def cycles_by_cut(program: Program, profile: Profile, cut: GridCut) -> int:
+def cycles_by_cut(
+    program: Program, profile: Profile, cut: GridCut, effort: ProofEffort = WHOLE
+) -> int:
     """Return the exact cycles of a program from the small grid of a cut.
 
-    Raises NotCovered, with the reason, if they do not follow.
+    effort: how much is done to find the times of small grids. Raises NotCovered, with the reason,
+    if they do not follow.
     """
-    guess = guess_times(program, profile, cut)
+    guess = guess_times(program, profile, cut, effort)
     timed = [replace(guess.small.timed, times=times) for times in prove(guess)]
     return max(max(end_cycle(t, guess.small.execute), last_arrival(t)) for t in timed)

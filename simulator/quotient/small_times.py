@@ -8,13 +8,14 @@ of the grid.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.fast.no_certificate import NotCovered
-from tilewright.simulator.fast.partition_solve import solve_parts
+from tilewright.simulator.fast.partition_solve import ProofEffort, solve_parts
 from tilewright.simulator.fast.proofs.certificate import units_of
 from tilewright.simulator.fast.times.timed_program import TimedProgram
 from tilewright.simulator.fast.units.graph import EDGE, NODE, THREAD, U_FIRST, U_KIND, U_OUT, Ints
@@ -24,6 +25,10 @@ from tilewright.simulator.program.routes import PORTS
 from tilewright.simulator.run.machine import Machine
 
 Contended = npt.NDArray[np.bool_]
+WHOLE: Final = ProofEffort(in_parts=False)
+"""Times of parts are of no use."""
+QUICK: Final = ProofEffort(1 << 15, in_parts=False)
+"""Most proofs need less, and there are other ways to try."""
 KINDS, COLORS = 5, 32
 """Kinds of FIFOs in a network, and more numbers than colors have."""
 
@@ -55,12 +60,15 @@ class SmallTimes:
 
 
 def small_times(
-    program: Program, profile: Profile, contended: Contended | None = None
+    program: Program,
+    profile: Profile,
+    contended: Contended | None = None,
+    effort: ProofEffort = WHOLE,
 ) -> SmallTimes:
     """Find the times of a program on a small grid by the fast engine, with all checks.
 
     contended: mask as of `SmallTimes.contended`, FIFOs whose links an arbiter decides from the
-    start. Raises NotCovered where the fast engine has no certificate.
+    start. effort: how much is done. Raises NotCovered where the fast engine has no certificate.
     """
     machine = Machine(program, profile)
     contending = None
@@ -69,7 +77,9 @@ def small_times(
         row, column = np.divmod(network.element, program.width)
         chosen = contended[row, column, network.kind, np.maximum(network.fifo[:, at.F_COLOR], 0)]
         contending = np.flatnonzero(chosen)
-    timed, division = solve_parts(machine, separate_routers=True, contending=contending)
+    timed, division = solve_parts(
+        machine, separate_routers=True, contending=contending, effort=effort
+    )
     if timed is None or not division.whole:
         raise NotCovered(division.reason)
     execute = int(machine.compiled.tables.header[at.K_EXECUTE])

@@ -32,6 +32,7 @@ from tilewright.simulator.fast.units.graph import (
     UnitGraph,
 )
 
+UNSETTLED: Final = "the times do not settle in a few segments"
 MOST_SEGMENTS: Final = 1 << 26
 MOST_IN_ORDER: Final = 1 << 20
 """Units beyond which finding an order for them takes as long as running the program."""
@@ -102,9 +103,9 @@ def solved_times(
         if times.header[X_OUTCOME] == TOO_LONG:
             failed_window = attempt.window  # more segments change nothing
     if times is None or units > MOST_IN_ORDER:
-        raise NotCovered("the times do not settle in a few segments")
+        raise NotCovered(UNSETTLED)
     unsolved = fifos_of(graph, times.queued == 1)
-    raise NotCovered("the times do not settle in a few segments", fifos=unsolved)
+    raise NotCovered(UNSETTLED, fifos=unsolved)
 
 
 def _attempts(graph: UnitGraph, patience: int | None) -> Iterator[SolverAttempt]:

@@ -1,5 +1,7 @@
 """Which lines of a grid repeat, and which a small grid keeps."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,7 +10,7 @@ from hypothesis import strategies as st
 from tilewright.simulator.build.program_builder import ProgramBuilder
 from tilewright.simulator.examples.gemv import gemv_like
 from tilewright.simulator.program.program import Program
-from tilewright.simulator.program.routes import Area, EdgeInput
+from tilewright.simulator.program.routes import Area, EdgeInput, EdgeOutput
 from tilewright.simulator.quotient.line_blocks import (
     KEPT_PERIODS,
     LineBlock,
@@ -111,3 +113,11 @@ def multicast(first: int) -> Program:
     code.input_queue(2, color)
     builder.place("c", Area(0, 0, 1, 4))
     return builder.build()
+
+
+def test_ports_of_other_intervals_differ() -> None:
+    program = multicast(0)
+    ports = tuple(EdgeOutput(f"out {c}", "S", c, 1, "x", "f32", 1, 1 + c // 2) for c in range(4))
+    _, columns = line_digests(replace(program, edge_inputs=(), routes=(), edge_outputs=ports))
+    assert (columns[0] == columns[1]).all()
+    assert (columns[1] != columns[2]).all()

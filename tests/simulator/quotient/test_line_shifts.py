@@ -11,14 +11,10 @@ from tilewright.simulator.fast.no_certificate import NotCovered
 from tilewright.simulator.isa.machine_errors import RunStoppedError
 from tilewright.simulator.profiles.profile import load_profile
 from tilewright.simulator.quotient import line_shifts
-from tilewright.simulator.quotient.line_shifts import (
-    Delays,
-    Representative,
-    TakenWords,
-    cycles_by_columns,
-)
+from tilewright.simulator.quotient.line_shifts import Delays, Representative, cycles_by_columns
 from tilewright.simulator.quotient.narrow_run import NarrowRun
 from tilewright.simulator.quotient.pattern_cycles import pattern_cycles
+from tilewright.simulator.quotient.stream_times import TakenWords
 from tilewright.simulator.run.machine import Machine
 from tilewright.simulator.text.parsing import parse_program
 
