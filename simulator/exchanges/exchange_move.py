@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
-from math import ceil, inf
+from math import ceil
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -33,7 +33,7 @@ from tilewright.simulator.execution.action_counts import action_energies
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.lowering.lower_bound.cycle_bound import ROUNDING
 from tilewright.simulator.search.candidates.candidates import Candidates
-from tilewright.simulator.search.grid_certificate import objective_value
+from tilewright.simulator.search.grid_certificate import NO_COSTS, UNPAYABLE, Costs
 
 MOST_PLACES: Final = 1 << 14
 """Elements of all places of a tensor for which the least traffic is found at once."""
@@ -52,8 +52,9 @@ class Move:
     """A tensor that stays in one distribution and is needed in another, with its cost.
 
     `tensor`: its name; `held`, `needed`: which part each element has, and needs. `candidates`:
-    mappings of the Einsum that needs it, and `read`, one of them. `value`: objective value of the
-    exchange, inf before it was executed. `is_there`: whether nothing has to move. `exchange`: the
+    mappings of the Einsum that needs it, and `read`, one of them. `costs`: of the exchange,
+    `UNPAYABLE` before it was executed; `bounds`: lower bounds of them, of the energy only where it
+    counts. `is_there`: whether nothing has to move. `exchange`: the
     one that has been found, None before. `alike`: a move of another tensor between the same
     distributions on the same machine, of values as wide; None if there is none.
     """
@@ -63,7 +64,7 @@ class Move:
     needed: Distribution
     candidates: Candidates
     read: SpaceTime
-    value: float = inf
+    costs: Costs = UNPAYABLE
     is_there: bool = field(init=False)
     is_executed: bool = False
     exchange: HaloExchange | Reshard | None = None
@@ -73,14 +74,24 @@ class Move:
     def __post_init__(self) -> None:
         self.is_there = self.is_executed = self.held.serves(self.needed)
         if self.is_there:
-            self.bound = self.value = 0.0
+            self.bounds = self.costs = NO_COSTS
         elif is_too_large(self.held, self.needed) and self.is_reshard:
-            self.bound, self.is_executed = inf, True
+            self.bounds, self.is_executed = UNPAYABLE, True
 
     @cached_property
+    def bounds(self) -> Costs:
+        """Lower bounds of what an exchange costs; UNPAYABLE if there is none."""
+        return _bounds(self)
+
+    @property
     def bound(self) -> float:
         """A value of the objective that no exchange goes below; inf if there is no exchange."""
-        return _bound(self)
+        return self.bounds.value(self.candidates.objective)
+
+    @property
+    def value(self) -> float:
+        """Objective value of the exchange, inf before it was executed."""
+        return self.costs.value(self.candidates.objective)
 
     @property
     def dtype(self) -> str:
@@ -98,8 +109,8 @@ class Move:
 
     @property
     def lacks_bound(self) -> bool:
-        """Whether the bound has not been asked for yet."""
-        return "bound" not in vars(self)
+        """Whether the bounds have not been asked for yet."""
+        return "bounds" not in vars(self)
 
     @cached_property
     def is_reshard(self) -> bool:
@@ -112,26 +123,26 @@ class Move:
             return False
         self.exchange = next(exchanges_of(self.tensor, self.held, self.needed), None)
         if self.exchange is None:
-            self.is_executed, self.bound = True, inf
+            self.is_executed, self.bounds = True, UNPAYABLE
         elif isinstance(self.exchange, Reshard):
-            self.bound = max(self.bound, self._bound_of(self.exchange))
+            self.bounds = self.bounds.at_least(self._bounds_of(self.exchange))
         return True
 
-    def _bound_of(self, exchange: Reshard) -> float:
+    def _bounds_of(self, exchange: Reshard) -> Costs:
         candidates, profile = self.candidates, self.candidates.quick.profile
         phases, energy = flow_phases(exchange, limits_of(profile)), 0.0
         if phases is None:
-            return inf
-        if candidates.objective != "latency":
+            return UNPAYABLE
+        if candidates.has_energy:
             counts = predicted_exchange(exchange, self.read)
             energy = sum(action_energies(self.read, counts).values())
-        return candidates.value_of(phases_bound(exchange, phases, self.dtype, profile), energy)
+        return candidates.costs_of(phases_bound(exchange, phases, self.dtype, profile), energy)
 
     def execute(self) -> bool:
         """Run the exchange without values, so that its cost is known; return whether it ran now.
 
-        The bound is then the value. The cycles are the same wherever the parts lie: their addresses
-        agree modulo the period of the memory banks.
+        The bounds are then the costs. The cycles are the same wherever the parts lie: their
+        addresses agree modulo the period of the memory banks.
         """
         self.find()
         if self.is_executed:
@@ -145,11 +156,10 @@ class Move:
             except ProgramError:  # as for candidates: the machine lacks a resource
                 continue
             if done is not None:
-                objective = self.candidates.objective
-                self.value = objective_value(objective, done.latency, done.energy)
+                self.costs = Costs(done.latency, done.energy)
                 break
-        self.bound = self.value
-        return self.value < inf
+        self.bounds = self.costs
+        return self.costs != UNPAYABLE
 
     def _exchanges(self) -> Iterator[HaloExchange | Reshard]:
         """Yield the exchange that was found, then further ones."""
@@ -174,17 +184,17 @@ def find_least(moves: Sequence[Move]) -> None:
             move._least = LeastExchange(least, int(all_words), ceil(all_flows))
 
 
-def _bound(move: Move) -> float:
-    """Return a value of the objective that no exchange goes below, from what each element lacks.
+def _bounds(move: Move) -> Costs:
+    """Return lower bounds of what an exchange costs, from what each element lacks.
 
-    Each word that an element lacks crosses a link and is written. inf for a reshard of too many
-    flows.
+    Each word that an element lacks crosses a link and is written. UNPAYABLE for a reshard of too
+    many flows.
     """
     candidates, energy = move.candidates, 0.0
     cycles, received, flows = move.least
     if flows > MOST_FLOWS and move.is_reshard:
-        return inf
-    if candidates.objective != "latency":
+        return UNPAYABLE
+    if candidates.has_energy:
         grid = candidates.space.grid
         fabric = grid.fabric.name if grid.fabric is not None else "fabric"
         written = int(np.prod(move.needed.has.shape)) * move.needed.values
@@ -194,4 +204,4 @@ def _bound(move: Move) -> float:
         }
         energy = sum(action_energies(move.read, counts).values())
         energy *= candidates.space.einsum.n_instances
-    return candidates.value_of(cycles, energy)
+    return candidates.costs_of(cycles, energy)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import accumulate, combinations
 from math import inf
-from operator import or_
+from operator import attrgetter, or_
 
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.mapper.grid.distribution import Distribution, needed, produced
@@ -43,8 +43,9 @@ from tilewright.simulator.search.paths.path_graph import (
     OptionStep,
     PathGraph,
     PathQuestion,
+    Rest,
 )
-from tilewright.simulator.search.paths.path_rests import PathRests, places_of
+from tilewright.simulator.search.paths.path_rests import PathRests, PathTensors, places_of
 from tilewright.simulator.search.persistent_space import NOT_SHARED, PersistentSpace
 
 _NOTHING: frozenset[str] = frozenset()
@@ -85,8 +86,10 @@ class Cascade:
         self._last = intermediates(workload)
         narrowed = (e.outputs[0].tensor for e in workload.einsums if self._narrows(e))
         self._bound_to_host = bound_to_host(workload).union(narrowed)
-        self._inputs = [frozenset(a.tensor for a in e.inputs) for e in workload.einsums]
-        self._written = _written(workload, frozenset(self._last))
+        self.tensors = PathTensors(
+            [frozenset(a.tensor for a in e.inputs) for e in workload.einsums],
+            _written(workload, frozenset(self._last)),
+        )
         self._make, self._constraints = candidates, constraints
         self.floors = [inf for _ in workload.einsums]
         staying = [self._staying(e) if exchanges else [_NOTHING] for e in workload.einsums]
@@ -100,7 +103,7 @@ class Cascade:
         self._by_reads = [_by_reads(options) for options in self.options]
         self.space = self._persistent_space()
         self.moves = MoveCosts[Option](self._move, places_of(self.options, self._last))
-        self._graph = PathGraph(len(self.options), self._steps, self.space.starts)
+        self.graph = PathGraph(len(self.options), self._steps, self.space.starts)
 
     def _persistent_space(self) -> PersistentSpace:
         """Decide how persistent tensors share the memory with tiles, and tell all options."""
@@ -244,8 +247,12 @@ class Cascade:
         Values are those of the candidates found so far. Raises PathsLeft if the question's time is
         over before, or there are too many paths.
         """
-        rests = PathRests(self.options, self._inputs, self._written, self.moves, question)
-        return self._graph.best_path(question, rests.of)
+        cost_of = attrgetter("bound" if question.which == "bound" else "least_value")
+        return self.graph.best_path(question, self.rest_of(question, cost_of))
+
+    def rest_of(self, question: PathQuestion, cost_of: Callable[[Option], float]) -> Rest:
+        """Return bounds of what is left of any path, given what options cost at least."""
+        return PathRests(self.options, self.tensors, self.moves, question, cost_of).of
 
     @property
     def least_bound(self) -> float:
@@ -306,7 +313,7 @@ class Cascade:
 
     def _fitting(self, number: int, held: Held) -> list[_Fitting]:
         """Return the options of an Einsum that read what the elements hold, each with its moves."""
-        key = number, tuple(item for item in held if item[0] in self._inputs[number])
+        key = number, tuple(item for item in held if item[0] in self.tensors.read[number])
         if key not in self._known_fitting:
             places = dict(key[1])
             self._known_fitting[key] = [
@@ -326,11 +333,11 @@ class Cascade:
         """
         key = number, names
         if key not in self._known_useful:
-            written = self._written[number]
+            written = self.tensors.written[number]
             self._known_useful[key] = all(
-                not names & self._inputs[later]
+                not names & self.tensors.read[later]
                 or any(
-                    frozenset(read) & written == names & self._inputs[later]
+                    frozenset(read) & written == names & self.tensors.read[later]
                     for read in self._by_reads[later]
                 )
                 for later in range(number + 1, len(self.options))

@@ -76,8 +76,9 @@ def _bounded(
     cycles, energy, words, persistent, members = bounds
     if cycles is None or not question.is_open(cycles, energy, words):
         return None
-    bound = candidates.value_of(cycles, energy)
-    return BoundedFamily(bound, family, words, persistent, members)
+    costs = candidates.costs_of(cycles, energy)
+    bound = costs.value(candidates.objective)
+    return BoundedFamily(bound, family, words, persistent, members, costs)
 
 
 def _divisions(

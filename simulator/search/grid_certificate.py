@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 from math import inf
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from tilewright.arch.errors import TilewrightError
 from tilewright.mapper.grid.grid_mapspace import GridMapspace
@@ -47,6 +47,26 @@ def objective_value(objective: GridObjective, latency: float, energy: float) -> 
     if objective == "latency":
         return latency
     return energy if objective == "energy" else energy * latency
+
+
+class Costs(NamedTuple):
+    """What a run costs, or lower bounds of it: its latency in s, its energy in J with leakage."""
+
+    latency: float
+    energy: float
+
+    def value(self, objective: GridObjective) -> float:
+        """Return the value of an objective (`objective_value`)."""
+        return objective_value(objective, self.latency, self.energy)
+
+    def at_least(self, other: Costs) -> Costs:
+        """Return the greater one of each of two lower bounds."""
+        return Costs(max(self.latency, other.latency), max(self.energy, other.energy))
+
+
+NO_COSTS = Costs(0.0, 0.0)
+UNPAYABLE = Costs(inf, inf)
+"""The costs of what cannot be had."""
 
 
 def frequent_reasons(reasons: Counter[Refusal]) -> tuple[tuple[str, int], ...]:

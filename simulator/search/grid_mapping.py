@@ -231,10 +231,12 @@ def cascade_of(
     *,
     exchanges: bool = True,
     budget: Budget = UNLIMITED,
+    counts_energy: bool = False,
 ) -> Cascade:
     """Return the options of all Einsums of a workload with their bounds; nothing is executed.
 
-    `exchanges`: whether tensors may stay in the elements between Einsums; `budget`: when its time
+    `exchanges`: whether tensors may stay in the elements between Einsums; `counts_energy`: whether
+    energy counts beside an objective of latency, as in a front; `budget`: when its time
     is over, further ones of these, and mappings that are not bounded yet, are left out; each Einsum
     has an equal part of what is left of it. If 0 s are asked for, for a first answer, all mappings
     without exchange are bounded.
@@ -243,7 +245,7 @@ def cascade_of(
     einsums_left = iter(range(len(workload.einsums), 0, -1))
     flats = grid_paths(arch, workload)
     settings, known = request.settings, request.settings.known
-    if len(workload.einsums) > 1:  # equal ones share what is found
+    if len(workload.einsums) > 1 and not isinstance(known, SearchAnswers):  # equal ones share
         settings = replace(settings, known=SearchAnswers(known.folder, known.most_bytes))
     data = {
         e.name: EinsumData(e, seed=request.settings.seed, grid=grid_of(flats[e.name]))
@@ -251,9 +253,11 @@ def cascade_of(
     }
 
     def candidates(flat: FlatArch, space: GridMapspace, left_tensors: LeftTensors) -> Candidates:
-        if space.staying and request.objective != "latency":  # fewer elements may need less energy
+        has_energy = request.objective != "latency" or counts_energy
+        if space.staying and has_energy:  # fewer elements may need less of it
             space = replace(space, has_parts=True)
         new = Candidates.unbounded(request.objective, settings, flat, space, left_tensors)
+        new = replace(new, counts_energy=counts_energy)
         budget = whole.share(1 / next(einsums_left, 1))
         return replace(new.bounded(budget), data=data[space.einsum.name])
 

@@ -32,7 +32,11 @@ from tilewright.simulator.search.paths.path_graph import OptionPath
 
 def mapping_of_path(path: OptionPath) -> Mapping:
     """Return one mapping whose branches are those of the best candidate of each Einsum."""
-    mappings = [s.candidates.space.mapping_of(choice_of(s)) for s in path.searches]
+    return in_sequence([s.candidates.space.mapping_of(choice_of(s)) for s in path.searches])
+
+
+def in_sequence(mappings: Sequence[Mapping]) -> Mapping:
+    """Return one mapping whose branches are those of each Einsum."""
     if len(mappings) == 1:
         return mappings[0]
     return Mapping((Sequential(tuple(mapping.nodes for mapping in mappings)),))

@@ -56,7 +56,7 @@ from tilewright.simulator.search.candidates.architecture_rules import (
 )
 from tilewright.simulator.search.candidates.program_cycles import ProgramCycles
 from tilewright.simulator.search.candidates.transposition import transposed_choice
-from tilewright.simulator.search.grid_certificate import GridObjective, objective_value
+from tilewright.simulator.search.grid_certificate import Costs, GridObjective
 from tilewright.simulator.search.orders.best_orders import OrderedWork, TileOrders
 
 MOST_PLANS: Final = 512
@@ -74,7 +74,8 @@ class BoundedFamily(NamedTuple):
 
     `bound`: no member has a smaller objective value; `words`: 16-bit words of an element's memory
     that its tiles need at least, `persistent`: those of its persistent tensors among them.
-    `members`: number of its mappings, one for each scheme of the reduction.
+    `members`: number of its mappings, one for each scheme of the reduction. `costs`: lower bounds,
+    of the energy only where it counts.
     """
 
     bound: float
@@ -82,6 +83,7 @@ class BoundedFamily(NamedTuple):
     words: int
     persistent: int
     members: int
+    costs: Costs
 
 
 def check_computed(einsum: Einsum, grid: Grid) -> None:
@@ -187,6 +189,7 @@ class Candidates:
         refused = result.infeasible
         for space in spaces:
             other = Candidates.unbounded(self.objective, self.settings, self.flat, space, self.kept)
+            other = replace(other, counts_energy=self.counts_energy)
             result = other._with_families(budget)
             result.infeasible.update(refused)
             if result.families:
@@ -198,8 +201,8 @@ class Candidates:
         families, bounded = list(space.families()), dict[int, BoundedFamily]()
         infeasible = Counter[Refusal]()
         order, is_whole = self._order(families, budget), True
-        has_energy = self.objective != "latency"
-        bounds = FamilyBounds(quick, (families[n] for n in order), has_energy=has_energy)
+        ahead = (families[n] for n in order)
+        bounds = FamilyBounds(quick, ahead, has_energy=self.has_energy)
         rules = bounds_under_rules(bounds.cycles, self.flat, space)
         for number, cycles in self.known.bounds(families, order, rules):
             family = families[number]
@@ -210,8 +213,9 @@ class Candidates:
             if bounded and budget.is_late:
                 is_whole = False
                 break
-            bound = self.value_of(cycles, energy)
-            bounded[number] = BoundedFamily(bound, family, words, persistent, members)
+            costs = self.costs_of(cycles, energy)
+            bound = costs.value(self.objective)
+            bounded[number] = BoundedFamily(bound, family, words, persistent, members, costs)
         in_order = tuple(bounded[number] for number in sorted(bounded))
         return replace(self, families=in_order, infeasible=infeasible, is_whole=is_whole)
 
@@ -246,8 +250,20 @@ class Candidates:
 
         energy: joules of all instances without leakage, which is added to it.
         """
+        return self.costs_of(cycles, energy).value(self.objective)
+
+    def costs_of(self, cycles: float, energy: float) -> Costs:
+        """Return what runs of so many cycles cost, one for each instance.
+
+        energy: joules of all instances without leakage, which is added to it.
+        """
         latency = self.latency_of(cycles)
-        return objective_value(self.objective, latency, energy + self.quick.leak_power * latency)
+        return Costs(latency, energy + self.quick.leak_power * latency)
+
+    @property
+    def has_energy(self) -> bool:
+        """Whether the energy counts."""
+        return self.objective != "latency" or self.counts_energy
 
     def latency_of(self, cycles: float) -> float:
         """Return the seconds of all instances of the Einsum where one takes so many cycles."""
@@ -320,8 +336,7 @@ class Candidates:
         return found
 
     def _orders_of(self, family: GridFamily) -> tuple[OrderedWork, ...]:
-        by_energy = self.objective != "latency" or self.counts_energy
-        orders = TileOrders(self.quick, self._plan_under_rules, by_energy)
+        orders = TileOrders(self.quick, self._plan_under_rules, self.has_energy)
         return orders.best(self.space.members(family)[0])
 
     def _plan_under_rules(self, choice: GridChoice) -> Plan:
@@ -434,6 +449,17 @@ class Candidates:
             self._keep(self.known_cycles, choice, cycles)
         return self.known_cycles[choice]
 
+    def exact_cycles(self, choice: GridChoice, stop: Stop, is_over: IsOver) -> int:
+        """Return the cycles of a choice, of a large grid by its pattern if they follow from it.
+
+        `stop`, `is_over`: as of `simulated_cycles` and `timed_cycles`, which raise the same.
+        """
+        if self.is_large(choice.family):
+            timed = self.timed_cycles(choice, is_over)
+            if timed is not None:
+                return timed
+        return self.simulated_cycles(choice, stop)
+
     def _simulated_cycles(self, choice: GridChoice, stop: Stop | None) -> int:
         program = program_of(self.plan(choice), self.quick.profile)
         least = self.least_cycles(choice)
@@ -474,9 +500,12 @@ class Candidates:
 
     def _value_of_run(self, choice: GridChoice, cycles: int) -> float:
         """Return the objective's value of a run, as its execution gives it to the last bit."""
-        latency = self.latency_of(cycles)
         if self.objective == "latency":
-            return latency
-        read = self.plan(choice).read
+            return self.latency_of(cycles)
+        return self.run_costs(choice, cycles).value(self.objective)
+
+    def run_costs(self, choice: GridChoice, cycles: int) -> Costs:
+        """Return what a run of a choice costs, as its execution gives it to the last bit."""
+        latency, read = self.latency_of(cycles), self.plan(choice).read
         energies = run_energies(read, predict(read), latency)
-        return objective_value(self.objective, latency, float(sum(energies.values())))
+        return Costs(latency, float(sum(energies.values())))

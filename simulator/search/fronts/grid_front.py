@@ -18,13 +18,12 @@ from tilewright.arch.flattening.flat import FlatArch
 from tilewright.mapper.grid.grid import check_host, grid_of
 from tilewright.mapper.grid.grid_constraints import NO_CONSTRAINTS, GridConstraints
 from tilewright.mapper.grid.grid_mapspace import GridChoice, GridFamily, GridMapspace
-from tilewright.mapper.grid.predicted_counts import predict
 from tilewright.mapper.mapping.mapping import Mapping
 from tilewright.mapper.searches.budget import UNLIMITED, Budget
 from tilewright.mapper.searches.restrictions import Restrictions
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import InfeasibleMapping, Refusal
-from tilewright.simulator.execution.action_counts import predicted_energy, run_energies
+from tilewright.simulator.execution.action_counts import predicted_energy
 from tilewright.simulator.execution.einsum_execution import EinsumExecution, ExecutionSettings
 from tilewright.simulator.execution.execution import Execution
 from tilewright.simulator.isa.machine_errors import ProgramError, RunStoppedError
@@ -150,10 +149,10 @@ class GridFrontSearch:
                 value=f"{space.grid.columns} x {space.grid.rows} elements",
                 instead="one objective without a front, whose answer has bounds of the cycles",
             )
+        candidates = replace(candidates, counts_energy="energy" in self.metrics)
         candidates = candidates.bounded(
             budget.share(BOUNDING_SHARE) if self.budget_s else UNLIMITED
         )
-        candidates = replace(candidates, counts_energy="energy" in self.metrics)
         walk = _FrontWalk(candidates, self.metrics, budget)
         self._go_on(walk, budget)
         if walk.widen(budget):
@@ -288,14 +287,8 @@ class _FrontWalk:
             reached = self.bounds.values(self.bounds.latency(cycles), energy, words)
             return self._is_over or self._is_beaten(reached)
 
-        cycles = None
-        if self.candidates.is_large(choice.family):
-            cycles = self.candidates.timed_cycles(choice, lambda: self._is_over)
-        if cycles is None:
-            cycles = self.candidates.simulated_cycles(choice, is_unwanted)
-        latency = self.bounds.latency(cycles)
-        energies = run_energies(read, predict(read), latency)
-        exact = {"latency": latency, "energy": float(sum(energies.values())), "usage": 16.0 * words}
+        cycles = self.candidates.exact_cycles(choice, is_unwanted, lambda: self._is_over)
+        exact = {**self.candidates.run_costs(choice, cycles)._asdict(), "usage": 16.0 * words}
         values = tuple(exact[name] for name in self.metrics)
         assert all(b <= v * ROUNDING for b, v in zip(bounds, values, strict=True)), choice
         self._add(_ExecutedPoint(values, choice, cycles))

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.simulator.exchanges.exchange_move import Move, find_least
-from tilewright.simulator.search.paths.path_graph import PathQuestion, Which
+from tilewright.simulator.search.paths.path_graph import PathKind, PathQuestion
 
 _Floats = npt.NDArray[np.float64]
 _Option = TypeVar("_Option")
@@ -32,7 +32,7 @@ class MoveCosts(Generic[_Option]):
         places: Mapping[str, Sequence[int]],
     ) -> None:
         self._move, self.places = move, places
-        self._costs: dict[tuple[Which, bool], dict[tuple[str, int], _Floats]] = {}
+        self._costs: dict[PathKind, dict[tuple[str, int], _Floats]] = {}
         self._moves: dict[tuple[str, int], Sequence[Move]] = {}
         self._wanted: dict[int, tuple[str, int]] = {}
 
@@ -41,7 +41,7 @@ class MoveCosts(Generic[_Option]):
 
         They are 0 where it is there; inf for what the question does not allow.
         """
-        costs = self._costs.setdefault((question.which, question.reshards), {})
+        costs = self._costs.setdefault(question.kind, {})
         key = name, needed
         if key not in costs:
             moves = self._moves_to(name, needed, option)
@@ -86,4 +86,5 @@ def _cost(move: Move, question: PathQuestion) -> float:
         return 0.0
     if not _is_allowed(move, question):
         return inf
-    return float(move.bound if question.which == "bound" else move.value)
+    costs = move.bounds if question.which == "bound" else move.costs
+    return costs.value(question.objective or move.candidates.objective)

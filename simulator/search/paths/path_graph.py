@@ -18,10 +18,13 @@ import numpy.typing as npt
 
 from tilewright.simulator.exchanges.exchange_move import Move
 from tilewright.simulator.search.candidate_search import CandidateSearch
+from tilewright.simulator.search.grid_certificate import GridObjective
 
 Held = tuple[tuple[str, int], ...]
 """Tensors that stay, with the number of each one's distribution, in the order of their names."""
 Which = Literal["bound", "value"]
+PathKind = tuple[Which, bool, GridObjective | None]
+"""What decides the costs in a question: `which`, `reshards`, and `objective`."""
 _Integers = npt.NDArray[np.int64]
 _Floats = npt.NDArray[np.float64]
 _Item = TypeVar("_Item", CandidateSearch, Move)
@@ -80,6 +83,7 @@ class PathQuestion:
     `which`: whether bounds or values are added up. `reshards`: whether paths may move tensors
     between elements that are not neighbours. `limit`: of the sum. `is_hasty`: any path will do, one
     that goes on with little. `is_over`: asked from time to time whether the search is to end.
+    `objective`: None for that of the candidates.
     """
 
     which: Which
@@ -87,6 +91,12 @@ class PathQuestion:
     limit: float = inf
     is_hasty: bool = False
     is_over: Callable[[], bool] = lambda: False
+    objective: GridObjective | None = None
+
+    @property
+    def kind(self) -> PathKind:
+        """What decides the costs of steps."""
+        return self.which, self.reshards, self.objective
 
 
 Rest = Callable[[int, Contents], float]
@@ -104,6 +114,7 @@ class PathGraph:
 
     `depth`: number of Einsums. `steps_of`: function that returns the steps of an Einsum, given its
     number and what the elements hold before it. `starts`: what they may hold before the first one.
+    `states`: by number, an Einsum with what they hold before it; `searches`, `moves`: of all steps.
     """
 
     def __init__(
@@ -113,11 +124,11 @@ class PathGraph:
         starts: Sequence[Contents] = (Contents(),),
     ) -> None:
         self.depth, self._steps_of, self._starts = depth, steps_of, starts
-        self._searches = _Numbered[CandidateSearch]()
-        self._moves = _Numbered[Move]()
+        self.searches = Numbered[CandidateSearch]()
+        self.moves = Numbered[Move]()
         self._numbers: dict[tuple[int, Contents], int] = {}
-        self._states: list[tuple[int, Contents]] = []
-        self._steps: dict[int, _StepTable] = {}
+        self.states: list[tuple[int, Contents]] = []
+        self._steps: dict[int, StepTable] = {}
         self._step_count = 0
 
     def best_path(self, question: PathQuestion, rest_of: Rest) -> OptionPath | None:
@@ -127,11 +138,11 @@ class PathGraph:
         step makes it less by more than the step costs. Of equal paths it is the first one. Raises
         PathsLeft if time is over before, or the graph has too many steps.
         """
-        searches = _Values[CandidateSearch](self._searches, question.which)
-        moves = _Values[Move](self._moves, question.which)
-        front = _Frontier(question, lambda state: rest_of(*self._states[state]))
-        starts = [self._state(0, contents) for contents in self._starts]
-        front.grow(len(self._states))
+        searches = _Values[CandidateSearch](self.searches, question.which)
+        moves = _Values[Move](self.moves, question.which)
+        front = _Frontier(question, lambda state: rest_of(*self.states[state]))
+        starts = self.starts
+        front.grow(len(self.states))
         for start in starts:
             front.add(start, 0.0, 0)
         while (entry := front.pop()) is not None:
@@ -140,8 +151,8 @@ class PathGraph:
                 raise PathsLeft(bound)
             if depth == self.depth:
                 return self._path(state, front.before, float(front.least[state]))
-            steps = self._steps_from(state)
-            front.grow(len(self._states))
+            steps = self.steps_from(state)
+            front.grow(len(self.states))
             rows = steps.rows(reshards=question.reshards)
             moved = moves.at(steps.moves[rows]).sum(axis=1)
             totals = front.least[state] + searches.at(steps.searches[rows]) + moved
@@ -151,13 +162,23 @@ class PathGraph:
                 front.add(int(targets[place]), float(totals[place]), depth + 1, came)
         return None
 
+    @property
+    def starts(self) -> list[int]:
+        """The numbers of the states before the first Einsum."""
+        return [self._state(0, contents) for contents in self._starts]
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no further steps are to be looked for."""
+        return self._step_count > MOST_STEPS
+
     def _is_full(self, state: int, question: PathQuestion) -> bool:
         """Return whether the steps of a state are not known, and no more are to be.
 
         Of candidates with values there are few, so that their paths are always looked at.
         """
         is_known = question.which == "value" or state in self._steps
-        return not is_known and self._step_count > MOST_STEPS
+        return not is_known and self.is_full
 
     def _path(self, state: int, before: dict[int, tuple[int, int]], value: float) -> OptionPath:
         steps = []
@@ -171,23 +192,23 @@ class PathGraph:
     def _state(self, number: int, contents: Contents) -> int:
         key = number, contents
         if key not in self._numbers:
-            self._numbers[key] = len(self._states)
-            self._states.append(key)
+            self._numbers[key] = len(self.states)
+            self.states.append(key)
         return self._numbers[key]
 
-    def _steps_from(self, state: int) -> _StepTable:
+    def steps_from(self, state: int) -> StepTable:
         """Return the steps of a state; known from the second time on."""
         if state not in self._steps:
-            number, contents = self._states[state]
+            number, contents = self.states[state]
             steps = self._steps_of(number, contents)
             self._step_count += len(steps)
             most = max((len(step.moves) for step in steps), default=0)
             moves = np.full((len(steps), most), NO_ITEM)
             for row, step in enumerate(steps):
-                moves[row, : len(step.moves)] = [self._moves.number(move) for move in step.moves]
-            self._steps[state] = _StepTable(
+                moves[row, : len(step.moves)] = [self.moves.number(move) for move in step.moves]
+            self._steps[state] = StepTable(
                 steps,
-                np.array([self._searches.number(step.search) for step in steps], dtype=np.int64),
+                np.array([self.searches.number(step.search) for step in steps], dtype=np.int64),
                 moves,
                 np.array([self._state(number + 1, step.after) for step in steps], dtype=np.int64),
             )
@@ -274,7 +295,7 @@ NO_ITEM = -1
 
 
 @dataclass(frozen=True)
-class _StepTable:
+class StepTable:
     """The steps of a state, one a row: numbers of the search, of the moves, of the next state."""
 
     steps: Sequence[OptionStep]
@@ -299,7 +320,7 @@ class _StepTable:
         return np.array(rows, dtype=np.int64)
 
 
-class _Numbered(Generic[_Item]):
+class Numbered(Generic[_Item]):
     """Numbers of searches or moves, in the order in which they are first asked for."""
 
     def __init__(self) -> None:
@@ -316,8 +337,8 @@ class _Numbered(Generic[_Item]):
 class _Values(Generic[_Item]):
     """The bound or the objective's value of each item, read once while a path is searched."""
 
-    def __init__(self, numbered: _Numbered[_Item], which: Which) -> None:
-        self._numbered: _Numbered[_Item] = numbered
+    def __init__(self, numbered: Numbered[_Item], which: Which) -> None:
+        self._numbered: Numbered[_Item] = numbered
         self._which = which
         self._known = np.zeros(1)  # the last one is that of NO_ITEM
 

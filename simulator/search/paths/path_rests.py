@@ -9,10 +9,10 @@ remains is a lower bound, and no step makes it less by more than the step costs
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, pairwise
 from math import inf, prod
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -40,38 +40,36 @@ class RestOption(Protocol):
         """What it leaves in the elements: its output with the number of its distribution."""
         ...
 
-    @property
-    def bound(self) -> float:
-        """A bound of its mappings."""
-        ...
-
-    @property
-    def least_value(self) -> float:
-        """The least value of those that were executed."""
-        ...
-
 
 _Option = TypeVar("_Option", bound=RestOption)
+
+
+class PathTensors(NamedTuple):
+    """By Einsum, the tensors that it reads, and the intermediates that are computed behind it."""
+
+    read: Sequence[Names]
+    written: Sequence[Names]
 
 
 class PathRests(Generic[_Option]):
     """The bounds of one search of paths.
 
-    `options`, `inputs`: by Einsum, its options and the tensors that it reads; `written`: by Einsum
-    the intermediates that are computed when it has run. `costs`: of moves of these.
+    `options`, `tensors`: of a workload. `costs`: of moves of its intermediates. `cost_of`: what an
+    option costs at least, by the question.
     """
 
     def __init__(
         self,
         options: Sequence[Sequence[_Option]],
-        inputs: Sequence[Names],
-        written: Sequence[Names],
+        tensors: PathTensors,
         costs: MoveCosts[_Option],
         question: PathQuestion,
+        cost_of: Callable[[_Option], float],
     ) -> None:
-        self._options, self._inputs = options, inputs
-        self._moves, self._question = costs, question
-        self._outputs = [sorted(now - before) for before, now in pairwise([Names(), *written])]
+        self._options, self._inputs = options, tensors.read
+        self._moves, self._question, self._cost_of = costs, question, cost_of
+        written = [Names(), *tensors.written]
+        self._outputs = [sorted(now - before) for before, now in pairwise(written)]
         self._numbers = {name: n for n, name in enumerate(chain.from_iterable(self._outputs))}
         self._places = {
             name: {distribution: place for place, distribution in enumerate(costs.places[name], 1)}
@@ -113,7 +111,7 @@ class PathRests(Generic[_Option]):
             names.remove(max(names, key=lambda name: len(self._places[name])))
         costs = np.full([1 + len(self._places[name]) for name in names], inf)
         for option in self._options[number]:
-            cost = self._cost(option)
+            cost = self._cost_of(option)
             if cost < inf:
                 where, total = self._costs_of(option, names, cost)
                 costs[where] = np.minimum(costs[where], total)
@@ -141,9 +139,6 @@ class PathRests(Generic[_Option]):
                 initial=inf
             )
         return tuple(where), total
-
-    def _cost(self, option: _Option) -> float:
-        return option.bound if self._question.which == "bound" else option.least_value
 
 
 def places_of(

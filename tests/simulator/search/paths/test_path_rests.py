@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import inf
+from operator import attrgetter
 
 import pytest
 from cascades import cascade_arch, cascade_workload
@@ -11,8 +12,7 @@ from explore import at_night
 from tilewright.simulator.search.cascade_search import Cascade
 from tilewright.simulator.search.grid_mapping import GridRequest, cascade_of
 from tilewright.simulator.search.paths import cost_tables, path_rests
-from tilewright.simulator.search.paths.path_graph import Contents, PathQuestion
-from tilewright.simulator.search.paths.path_rests import PathRests
+from tilewright.simulator.search.paths.path_graph import Contents, PathQuestion, Rest
 
 NAMES = ("two products", "normalized rows", "smoothing", "elementwise chain")
 MOST_STATES = 400
@@ -22,8 +22,8 @@ def cascade(name: str) -> Cascade:
     return cascade_of(cascade_arch(2, 2), cascade_workload(name), GridRequest())
 
 
-def rests_of(paths: Cascade, question: PathQuestion) -> PathRests:
-    return PathRests(paths.options, paths._inputs, paths._written, paths.moves, question)
+def rest_of(paths: Cascade, question: PathQuestion) -> Rest:
+    return paths.rest_of(question, attrgetter("bound"))
 
 
 @pytest.mark.parametrize("most", [4, path_rests.MOST_COSTS, *at_night(60)])
@@ -36,19 +36,19 @@ def test_no_step_makes_the_rest_less_by_more_than_it_costs(
     monkeypatch.setattr(path_rests, "MOST_COSTS", most)
     monkeypatch.setattr(cost_tables, "MOST_COSTS", most)
     paths, question = cascade(name), PathQuestion("bound", reshards)
-    rests, states = rests_of(paths, question), [(0, start) for start in paths.space.starts]
+    rest, states = rest_of(paths, question), [(0, start) for start in paths.space.starts]
     seen, checked = set(states), 0
     while states and len(seen) < MOST_STATES:
         number, contents = states.pop()
         if number == len(paths.options):
-            assert rests.of(number, contents) == 0
+            assert rest(number, contents) == 0
             continue
-        before = rests.of(number, contents)
+        before = rest(number, contents)
         for step in paths._steps(number, contents):
             if not reshards and any(move.is_reshard for move in step.moves):
                 continue
             cost = step.search.bound + sum(move.bound for move in step.moves)
-            behind = rests.of(number + 1, step.after)
+            behind = rest(number + 1, step.after)
             assert before <= (cost + behind) * (1 + 1e-12)
             checked += cost + behind < inf
             if (number + 1, step.after) not in seen:
@@ -66,9 +66,9 @@ def test_the_least_path_is_that_of_a_search_without_rests(name: str) -> None:
 
     for reshards in (False, True):
         question = PathQuestion("bound", reshards)
-        least, plain = paths.best_path(question), paths._graph.best_path(question, nothing)
+        least, plain = paths.best_path(question), paths.graph.best_path(question, nothing)
         assert least is not None
         assert plain is not None
         assert least.value == pytest.approx(plain.value, rel=1e-12)
-        rest = rests_of(paths, question).of(0, paths.space.starts[0])
+        rest = rest_of(paths, question)(0, paths.space.starts[0])
         assert rest == pytest.approx(least.value, rel=1e-12)  # all tiles fit beside what stays
