@@ -39,7 +39,7 @@ def gemv_search(size: int, grid: int) -> CandidateSearch:
     )
     arch = load_arch(HARDWARE, variables={"GridX": grid, "GridY": grid})
     workload = load_workload(load_document("gemv.yaml", text=text))
-    cascade = cascade_of(arch, workload, GridRequest(), exchanges=False)
+    cascade = cascade_of(arch, workload, GridRequest(exchanges=False))
     search = cascade.options[0][0].search(EVERYTHING)
     assert search is not None
     return search

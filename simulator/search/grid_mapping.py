@@ -133,6 +133,11 @@ class GridRequest:
     most_executions: int | None = None
     budget_s: float | None = None
 
+    @property
+    def has_exchanges(self) -> bool:
+        """Whether tensors may stay in the elements between Einsums."""
+        return self.exchanges and self.objective != "edp"
+
     def limits(self, einsums: int) -> CascadeLimits:
         """Return the limits of a search of so many Einsums whose time begins now."""
         most = None if self.most_executions is None else self.most_executions * einsums
@@ -160,22 +165,23 @@ def map_on_grid(
         grid_paths(arch, workload)  # what the elements do not compute is said at once
         compile_first(search_kernels(), lambda: None)
     start = time.perf_counter()
-    exchanges = request.exchanges and request.objective != "edp"
     limits = request.limits(len(workload.einsums))
     end = budget_of_answer(request.budget_s, LATE)
 
-    make = partial(cascade_of, arch, workload, request)
-    cascade, path, bound = _search(partial(make, exchanges=exchanges), limits, on_progress)
+    make = partial(cascade_of, arch, workload)
+    cascade, path, bound = _search(partial(make, request), limits, on_progress)
     mapping = mapping_of_path(path)
     try:
         run = _run(arch, workload, path, request.settings, end)
     except InfeasibleMapping:
         # What is free in an element may lie in pieces too small for a tile, which the search does
         # not look at. Without exchange nothing lies in between, and the bound still holds.
-        if not exchanges:
+        if not request.has_exchanges:
             raise
         least = bound
-        cascade, path, bound = _search(partial(make, exchanges=False), limits, on_progress)
+        cascade, path, bound = _search(
+            partial(make, replace(request, exchanges=False)), limits, on_progress
+        )
         bound, mapping = min(bound, least), mapping_of_path(path)
         run = _run(arch, workload, path, request.settings, end)
     seconds = time.perf_counter() - start
@@ -229,17 +235,15 @@ def cascade_of(
     workload: Workload,
     request: GridRequest,
     *,
-    exchanges: bool = True,
     budget: Budget = UNLIMITED,
     counts_energy: bool = False,
 ) -> Cascade:
     """Return the options of all Einsums of a workload with their bounds; nothing is executed.
 
-    `exchanges`: whether tensors may stay in the elements between Einsums; `counts_energy`: whether
-    energy counts beside an objective of latency, as in a front; `budget`: when its time
-    is over, further ones of these, and mappings that are not bounded yet, are left out; each Einsum
-    has an equal part of what is left of it. If 0 s are asked for, for a first answer, all mappings
-    without exchange are bounded.
+    `counts_energy`: whether energy counts beside an objective of latency, as in a front. `budget`:
+    when its time is over, further options by which tensors stay, and mappings that are not bounded
+    yet, are left out; each Einsum has an equal part of what is left of it. If 0 s are asked for,
+    for a first answer, all mappings without exchange are bounded.
     """
     whole = budget if request.budget_s else UNLIMITED
     einsums_left = iter(range(len(workload.einsums), 0, -1))
@@ -266,7 +270,7 @@ def cascade_of(
         flats,
         candidates,
         lambda name: request.constraints.get(name, NO_CONSTRAINTS),
-        exchanges=budget if exchanges else None,
+        exchanges=budget if request.has_exchanges else None,
     )
 
 

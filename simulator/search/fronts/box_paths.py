@@ -8,16 +8,17 @@ leads out of the part, or another label of its state beats it (theory/grid.md §
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from tilewright.mapper.grid.grid_mapspace import GridChoice
 from tilewright.simulator.exchanges.exchange_move import Move
 from tilewright.simulator.search.cascade_search import Cascade
 from tilewright.simulator.search.fronts.cascade_items import CascadeItems, StepCosts
+from tilewright.simulator.search.fronts.front_boxes import FrontBox
 from tilewright.simulator.search.fronts.option_front import FrontItem, OptionFront
 from tilewright.simulator.search.grid_certificate import Costs, GridObjective
 from tilewright.simulator.search.paths.path_graph import PathQuestion, PathsLeft
@@ -26,22 +27,6 @@ _Floats = npt.NDArray[np.float64]
 _Integers = npt.NDArray[np.int64]
 MOST_LABELS: Final = 1 << 22
 """Labels in front of an Einsum, of some 50 bytes each."""
-
-
-@dataclass(frozen=True, slots=True)
-class FrontBox:
-    """A part of the plane of latency and energy in which there may be points of a front.
-
-    `below`: points have less latency and less energy. `objective`: by which they are looked for.
-    """
-
-    below: Costs
-    objective: GridObjective
-
-    @property
-    def top(self) -> float:
-        """What the objective is below in the box."""
-        return self.below.value(self.objective)
 
 
 class PathPart(NamedTuple):
@@ -54,6 +39,18 @@ class PathPart(NamedTuple):
     def item(self) -> FrontItem:
         """The mapping or family, with its values or bounds."""
         return self.front.items[self.number]
+
+    @property
+    def choice(self) -> GridChoice:
+        """The mapping; the item must be one."""
+        choice = self.item.entry.choice
+        assert choice is not None
+        return choice
+
+    @property
+    def cycles(self) -> int:
+        """Cycles of the mapping, which must have run."""
+        return self.front.candidates.known_cycles[self.choice]
 
 
 class FrontPath(NamedTuple):

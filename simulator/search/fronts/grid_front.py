@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from math import inf
 from typing import Final, NamedTuple
 
 from tilewright.arch.flattening.flat import FlatArch
@@ -63,7 +64,9 @@ class FrontCertificate:
     one beats or equals in all metrics by their bounds; `undecided`: those not looked at, or not run
     on numbers, for want of time; `infeasible`: those that the machine cannot hold or run, by reason
     in `reasons`. `is_whole`: whether all mappings are counted here, none left out for want of time.
-    `restrictions`: what all mappings of the mapspace meet.
+    `restrictions`: what all mappings of the mapspace meet. `gap`: each mapping is beaten or
+    equalled in all metrics by a point of the set whose values are divided by 1 + gap; inf if that
+    is not known.
     """
 
     executed: int
@@ -73,15 +76,17 @@ class FrontCertificate:
     reasons: tuple[tuple[str, int], ...]
     is_whole: bool = True
     restrictions: Restrictions = ()
+    gap: float = 0.0
 
     @property
     def is_complete(self) -> bool:
         """Whether it is proved that no other candidate belongs to the Pareto set."""
-        return self.undecided == 0 and self.is_whole
+        return self.undecided == 0 and self.is_whole and self.gap == 0
 
     def __str__(self) -> str:
         left = f"{self.undecided:,} candidates are left" if self.undecided else "not proved"
         kind = "complete" if self.is_complete else left
+        kind += f", within {self.gap:.2g} of the whole set" if 0 < self.gap < inf else ""
         others = "" if self.is_whole else ", others not looked at for lack of time"
         looked_at = f"{self.executed:,} executed, {self.excluded:,} excluded by their bounds"
         return f"{kind}: {looked_at}{others}"

@@ -117,7 +117,7 @@ def test_time_is_left_for_a_run_on_numbers() -> None:
     """Also where the cycles were found in no time: a run for values alone takes its own."""
     arch = load_arch(HARDWARE, variables={"GridX": 4, "GridY": 4})
     workload = load_workload(load_document("w.yaml", text=RESIDENT_GEMV))
-    cascade = cascade_of(arch, workload, GridRequest(), exchanges=False)
+    cascade = cascade_of(arch, workload, GridRequest(exchanges=False))
     best = cascade.options[0][0].search(1 << 60)
     assert best is not None
     assert best.seconds_on_numbers(is_known=True) == 0

@@ -2,21 +2,19 @@
 
 import re
 from dataclasses import replace
-from itertools import product
 from math import inf
 
 import numpy as np
 import pytest
+from cascade_combinations import WHOLE, all_runs, small_constraints
 from cascades import CASCADES, cascade_arch, cascade_workload
 from explore import at_night
-from loop_orders import ordered_choices
 from scipy.ndimage import correlate
 
 from tilewright.arch.files.source import load_document
-from tilewright.mapper.grid.grid import grid_of
 from tilewright.mapper.grid.grid_constraints import GridConstraints
-from tilewright.mapper.grid.grid_mapspace import GridChoice, GridMapspace
-from tilewright.mapper.mapping.mapping import Mapping, Sequential, Storage
+from tilewright.mapper.grid.grid_mapspace import GridChoice
+from tilewright.mapper.mapping.mapping import Storage
 from tilewright.mapper.searches.budget import UNLIMITED, Budget
 from tilewright.mapper.workload.errors import InfeasibleMapping, NoFeasibleMapping
 from tilewright.mapper.workload.workload import Workload
@@ -27,9 +25,7 @@ from tilewright.simulator.execution.einsum_execution import (
     ExecutionSettings,
     TimedPlan,
 )
-from tilewright.simulator.execution.exchange import intermediates
 from tilewright.simulator.execution.execution import execute
-from tilewright.simulator.execution.mapped_workload import grid_path
 from tilewright.simulator.run.repetition import repeats
 from tilewright.simulator.search import grid_mapping
 from tilewright.simulator.search.candidates import candidate_runs
@@ -42,41 +38,6 @@ from tilewright.simulator.search.grid_mapping import (
     map_on_grid,
 )
 
-WHOLE = GridConstraints(tile="none", reduction="chain")
-
-
-def all_mappings(
-    workload: Workload,
-    constraints: dict[str, GridConstraints],
-    *,
-    has_parts: bool,
-    has_orders: bool,
-) -> list[Mapping]:
-    """Every combination of mappings of the Einsums, whatever of it stays in the elements.
-
-    `has_orders`: with the loops on a tile in every order.
-    """
-    arch = cascade_arch(2, 2)
-    branches = []
-    for einsum in workload.einsums:
-        exchanged = sorted(set(einsum.tensors) & set(intermediates(workload)))
-        subsets = product(*([frozenset(), frozenset({name})] for name in exchanged))
-        nodes = set()
-        for staying in (frozenset().union(*subset) for subset in subsets):
-            flat = grid_path(arch, workload, einsum)
-            space = GridMapspace(grid_of(flat), einsum, constraints[einsum.name], staying)
-            space = replace(space, has_parts=has_parts and bool(staying))
-            shares = () if staying else space.further_shares(inf, 1 << 14)
-            assert shares is not None
-            further = (family for each in shares for family in space.families_of(each))
-            for family in (*space.families(), *further):
-                choices = space.members(family)
-                if has_orders:
-                    choices = ordered_choices(flat, space, family)
-                nodes |= {space.mapping_of(choice).nodes for choice in choices}
-        branches.append(sorted(nodes, key=str))
-    return [Mapping((Sequential(chosen),)) for chosen in product(*branches)]
-
 
 def best_of_all(
     workload: Workload,
@@ -87,13 +48,9 @@ def best_of_all(
     has_orders: bool = True,
 ) -> tuple[float, int]:
     """Execute every combination; return the least of a metric, and how many could be executed."""
-    values, has_parts = [], metric == "energy"
-    for mapping in all_mappings(workload, constraints, has_parts=has_parts, has_orders=has_orders):
-        try:
-            run = execute(cascade_arch(2, 2), workload, mapping, settings=settings)
-            values.append(getattr(run, metric))
-        except InfeasibleMapping:
-            continue
+    has_parts = metric == "energy"
+    runs = all_runs(workload, constraints, settings, has_parts=has_parts, has_orders=has_orders)
+    values = [getattr(run, metric) for run in runs]
     return min(values), len(values)
 
 
@@ -112,10 +69,7 @@ def search(name: str, request: GridRequest) -> GridMapping:
 )
 def test_the_answer_is_the_least_of_all_combinations(name: str, x: str) -> None:
     workload = cascade_workload(name)
-    constraints = {einsum.name: WHOLE for einsum in workload.einsums}
-    if name == "smoothing":  # its window has too many orders for all divisions
-        constraints["Z"] = replace(WHOLE, x="m", y="n")
-    constraints[workload.einsums[0].name] = replace(WHOLE, x=x)
+    constraints = small_constraints(name, workload, x)
     least, executed = best_of_all(workload, constraints)
     answer = search(name, GridRequest(constraints=constraints))
     assert executed > 15
@@ -133,10 +87,7 @@ def test_the_answer_is_the_least_of_all_combinations(name: str, x: str) -> None:
 def test_the_least_energy_is_that_of_all_combinations(name: str, x: str) -> None:
     """Those with parts of the grid among them (theory/grid.md §7)."""
     workload = cascade_workload(name)
-    constraints = {einsum.name: WHOLE for einsum in workload.einsums}
-    if name == "smoothing":  # its window has too many orders for all divisions
-        constraints["Z"] = replace(WHOLE, x="m", y="n")
-    constraints[workload.einsums[0].name] = replace(WHOLE, x=x)
+    constraints = small_constraints(name, workload, x)
     least, executed = best_of_all(workload, constraints, metric="energy")
     answer = search(name, GridRequest(objective="energy", constraints=constraints))
     assert executed > 15

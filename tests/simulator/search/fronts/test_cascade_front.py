@@ -1,10 +1,9 @@
-"""The corners of a workload's front: no price of a second, and no memory, has a better mapping."""
+"""The points of a workload's front: no combination of mappings beats one or is beaten by none."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from cascade_combinations import all_runs, small_constraints
 from cascades import cascade_workload
 from explore import at_night
 from grid_mappings import HARDWARE
@@ -17,8 +16,10 @@ from tilewright.mapper.workload.errors import InfeasibleMapping, NoFeasibleMappi
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings
 from tilewright.simulator.execution.execution import execute
 from tilewright.simulator.search.fronts.cascade_front import CascadeFrontSearch
+from tilewright.simulator.search.fronts.front_boxes import unbeaten
 from tilewright.simulator.search.fronts.grid_front import GridFront
 from tilewright.simulator.search.grid_certificate import (
+    Costs,
     GridObjective,
     NotExecuted,
     PricedTime,
@@ -27,6 +28,7 @@ from tilewright.simulator.search.grid_certificate import (
 from tilewright.simulator.search.grid_mapping import GridRequest, grid_paths, map_on_grid
 
 FORMS = ["product, row sums", *at_night("normalized rows", "smoothing")]
+ROUNDED = 1e-9
 
 
 def arch_of(columns: int = 2, rows: int = 2) -> Arch:
@@ -37,12 +39,50 @@ def front_of(form: str, **options: object) -> GridFront:
     return CascadeFrontSearch(**options).run(arch_of(), cascade_workload(form))  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("form", "x"),
+    [
+        ("product, row sums", "m"),
+        pytest.param("product, row sums", "free", marks=pytest.mark.nightly),
+        pytest.param("normalized rows", "free", marks=pytest.mark.nightly),
+        pytest.param("smoothing", "free", marks=pytest.mark.nightly),
+        pytest.param("read twice", "free", marks=pytest.mark.nightly),
+    ],
+)
+def test_the_points_are_those_of_all_combinations(form: str, x: str) -> None:
+    """Those with parts of the grid, any order of loops and any division among them."""
+    workload = cascade_workload(form)
+    constraints = small_constraints(form, workload, x)
+    runs = list(all_runs(workload, constraints, has_parts=True))
+    assert len(runs) > 15
+    expected = unbeaten(Costs(run.latency, run.energy) for run in runs)
+    front = front_of(form, request=GridRequest(constraints=constraints))
+    assert front.certificate.is_complete
+    assert [point.values[0] for point in front.points] == pytest.approx(
+        [point.latency for point in expected], rel=1e-12
+    )
+    assert [point.values[1] for point in front.points] == pytest.approx(
+        [point.energy for point in expected], rel=1e-12
+    )
+
+
+def test_points_above_the_line_between_others_are_among_them() -> None:
+    front = front_of("normalized rows")
+    points = [point.values for point in front.points]
+    (first, _), (last, _) = points[0], points[-1]
+    lines = [
+        left[1] + (left[1] - right[1]) * (left[0] - middle[0]) / (right[0] - left[0]) - middle[1]
+        for left, middle, right in zip(points, points[1:], points[2:], strict=False)
+    ]
+    assert first < last
+    assert any(below < 0 for below in lines)
+
+
 @pytest.mark.parametrize("form", FORMS)
-def test_no_price_has_a_better_mapping_than_the_corners(form: str) -> None:
+def test_no_price_has_a_better_mapping_than_the_points(form: str) -> None:
+    """The search for the best mapping at a price of a second says the same."""
     front = front_of(form)
     assert front.certificate.is_complete
-    assert "corners of the convex hull" in names_of(front.certificate.restrictions)
-    assert len(front.points) > 1
     latencies, energies = zip(*(point.values for point in front.points), strict=True)
     assert sorted(latencies) == list(latencies)
     assert sorted(energies, reverse=True) == list(energies)
@@ -53,10 +93,10 @@ def test_no_price_has_a_better_mapping_than_the_corners(form: str) -> None:
         answer = map_on_grid(arch_of(), cascade_workload(form), request)
         least = min(e + price * t for t, e in zip(latencies, energies, strict=True))
         assert answer.certificate.is_optimal
-        assert answer.value == pytest.approx(least, rel=1e-9)
+        assert answer.value == pytest.approx(least, rel=ROUNDED)
 
 
-def test_corners_are_executions_of_their_mappings() -> None:
+def test_points_are_executions_of_their_mappings() -> None:
     form = FORMS[0]
     front = front_of(form, metrics=("energy", "latency"))
     assert [point.values[0] for point in front.points] == sorted(p.values[0] for p in front.points)
@@ -65,17 +105,41 @@ def test_corners_are_executions_of_their_mappings() -> None:
         assert (run.energy, run.latency) == point.values
 
 
-def test_a_budget_leaves_corners_out() -> None:
-    seen: list[int] = []
-    request = GridRequest(budget_s=60.0)
-    search = CascadeFrontSearch(
-        request=request, on_progress=lambda _, corners: seen.append(corners)
-    )
-    whole = search.run(arch_of(), cascade_workload(FORMS[0]))
-    assert seen == list(range(1, len(seen) + 1))
-    short = replace(search, request=GridRequest(budget_s=1e-3))
+def test_progress_is_reported() -> None:
+    seen: list[tuple[int, int]] = []
+    front = front_of("normalized rows", on_progress=lambda *of: seen.append(of))
+    executed, points = zip(*seen, strict=True)
+    assert sorted(executed) == list(executed)
+    assert executed[-1] <= front.certificate.executed
+    assert max(points) >= len(front.points)
+
+
+@pytest.mark.parametrize("most", [1, 3, 6, 10])
+def test_a_limit_leaves_a_stated_gap(most: int) -> None:
+    """Each mapping is beaten by a point whose values are divided by 1 + gap."""
+    whole = front_of("normalized rows")
+    short = front_of("normalized rows", request=GridRequest(most_executions=most))
+    gap = short.certificate.gap
+    assert whole.certificate.gap == 0
+    assert short.certificate.is_complete == (gap == 0)
+    assert gap < 1
+    for point in whole.points:
+        assert any(
+            all(
+                v <= w * (1 + gap) * (1 + ROUNDED)
+                for v, w in zip(p.values, point.values, strict=True)
+            )
+            for p in short.points
+        )
+    if gap > 0:
+        assert "of the whole set" in str(short.certificate)
+        assert short.certificate.undecided > 0
+
+
+def test_a_budget_leaves_points_out() -> None:
+    whole = front_of(FORMS[0], request=GridRequest(budget_s=60.0))
     try:
-        front = short.run(arch_of(), cascade_workload(FORMS[0]))
+        front = front_of(FORMS[0], request=GridRequest(budget_s=1e-3))
     except NotExecuted:
         return
     assert not front.certificate.is_complete
@@ -97,7 +161,6 @@ def test_no_size_of_the_memory_has_a_better_mapping(form: str, priced: tuple[str
     assert front.certificate.is_complete
     names = names_of(front.certificate.restrictions)
     assert "sizes with room for alignment" in names
-    assert ("corners of the convex hull" in names) == (len(priced) > 1)
     sizes = sorted(point.values[-1] for point in front.points)
     assert len(sizes) >= 4
     objectives: list[GridObjective] = [name for name in ("latency", "energy") if name in priced]
