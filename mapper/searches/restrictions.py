@@ -323,14 +323,6 @@ LISTED_REDUCTIONS = RestrictionKind(
     " a tree that is made for the machine, each along X or along Y first, by a snake or a ring.",
     "Of the groups of two phases along 16 elements two sizes are tried.",
 )
-HULL_CORNERS = RestrictionKind(
-    "corners of the convex hull",
-    "A front of several Einsums on the machine has the mappings that are best for some price of a"
-    " second in joules. A mapping that lies above the line between two of these is not searched,"
-    " though neither beats it.",
-    "Between 2 us with 9 uJ and 4 us with 5 uJ a mapping of 3 us with 8 uJ is left out, one with 6"
-    " uJ is not.",
-)
 ALIGNED_SIZES = RestrictionKind(
     "sizes with room for alignment",
     "A front of several Einsums on the machine over the memory of an element counts up to 16 bytes"

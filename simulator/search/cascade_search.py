@@ -43,11 +43,12 @@ from tilewright.simulator.search.paths.path_graph import (
     OptionStep,
     PathGraph,
     PathQuestion,
-    Rest,
 )
 from tilewright.simulator.search.paths.path_rests import PathRests, PathTensors, places_of
 from tilewright.simulator.search.persistent_space import NOT_SHARED, PersistentSpace
 
+CostOf = Callable[[Option], float]
+"""What an option costs at least, by a question."""
 _NOTHING: frozenset[str] = frozenset()
 ALL = 1 << 60
 """More words than any element has."""
@@ -248,11 +249,11 @@ class Cascade:
         over before, or there are too many paths.
         """
         cost_of = attrgetter("bound" if question.which == "bound" else "least_value")
-        return self.graph.best_path(question, self.rest_of(question, cost_of))
+        return self.graph.best_path(question, self.rests(question, cost_of).of)
 
-    def rest_of(self, question: PathQuestion, cost_of: Callable[[Option], float]) -> Rest:
+    def rests(self, question: PathQuestion, cost_of: CostOf) -> PathRests[Option]:
         """Return bounds of what is left of any path, given what options cost at least."""
-        return PathRests(self.options, self.tensors, self.moves, question, cost_of).of
+        return PathRests(self.options, self.tensors, self.moves, question, cost_of)
 
     @property
     def least_bound(self) -> float:

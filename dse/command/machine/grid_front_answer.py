@@ -103,6 +103,7 @@ class GridFrontAnswer:
             ],
             "search": {
                 "complete": certificate.is_complete,
+                "gap": certificate.gap if certificate.gap < inf else None,
                 "executed": certificate.executed,
                 "excluded": certificate.excluded,
                 "left": certificate.undecided,
@@ -138,9 +139,7 @@ def find_front_on_machine(
 ) -> GridFrontAnswer:
     """Search the Pareto set of a workload on a grid, with the machine in the loop.
 
-    `options`: those of `tilewright map`; with "html" the points have timelines for a page. Of one
-    Einsum the whole set is searched, of several the corners over latency and energy, and these with
-    less and less memory. Raises
+    `options`: those of `tilewright map`; with "html" the points have timelines for a page. Raises
     TilewrightError for a metric or an Einsum that there is not, NoFeasibleMapping if nothing fits
     an element.
     """

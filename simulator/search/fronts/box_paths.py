@@ -93,8 +93,8 @@ class BoxPaths:
         self._graph, self._items, self._box, self._is_over = cascade.graph, items, box, is_over
         self._costs = StepCosts(cascade, items, box.objective)
         objectives: tuple[GridObjective, ...] = ("latency", "energy", box.objective)
-        self._rest_of = [
-            cascade.rest_of(
+        self._rests_by = [
+            cascade.rests(
                 PathQuestion("bound", objective=objective),
                 partial(items.least, objective=objective),
             )
@@ -157,14 +157,17 @@ class BoxPaths:
         )
 
     def _rests(self, states: _Integers) -> _Floats:
-        """Return bounds of what is left of paths in front of some states."""
+        """Return bounds of what is left of paths in front of some states of one Einsum."""
         missing = len(self._graph.states) - len(self._known_rests)
         if missing > 0:
             new = np.full((max(missing, len(self._known_rests)), 3), np.nan)
             self._known_rests = np.concatenate([self._known_rests, new])
-        for state in np.unique(states[np.isnan(self._known_rests[states, 0])]):
-            place = self._graph.states[state]
-            self._known_rests[state] = [rest_of(*place) for rest_of in self._rest_of]
+        new_ones = np.unique(states[np.isnan(self._known_rests[states, 0])])
+        if new_ones.size:
+            (number,) = {self._graph.states[state][0] for state in new_ones}
+            places = self._items.places(new_ones, self._rests_by[0].places_of)
+            rests = [each.of_rows(number, places) for each in self._rests_by]
+            self._known_rests[new_ones] = np.column_stack(rests)
         return self._known_rests[states]
 
     def _path(self, layers: list[_Labels], row: int) -> FrontPath:

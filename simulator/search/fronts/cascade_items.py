@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import chain
 
 import numpy as np
@@ -12,6 +13,7 @@ from tilewright.simulator.search.cascade_search import Cascade
 from tilewright.simulator.search.fronts.option_front import OptionFront
 from tilewright.simulator.search.grid_certificate import Costs, GridObjective
 from tilewright.simulator.search.paths.option import Option
+from tilewright.simulator.search.paths.path_graph import Contents
 
 _Floats = npt.NDArray[np.float64]
 _Integers = npt.NDArray[np.int64]
@@ -22,6 +24,7 @@ class CascadeItems:
 
     def __init__(self, cascade: Cascade) -> None:
         self._cascade = cascade
+        self._places = np.zeros((0, 0), dtype=np.int64)
         self._of_search: dict[int, tuple[OptionFront, int]] = {}
         self._of_option = {
             id(option): {
@@ -53,6 +56,16 @@ class CascadeItems:
                 for (aside, most), known in option.searches.items():
                     self._of_search[id(known)] = fronts[aside], most
         return self._of_search[id(search)]
+
+    def places(
+        self, states: _Integers, places_of: Callable[[list[Contents]], _Integers]
+    ) -> _Integers:
+        """Return the places of all tensors in states of the graph, a row each."""
+        new = [held for _, held in self._cascade.graph.states[len(self._places) :]]
+        if new:
+            places = places_of(new)
+            self._places = np.concatenate([self._places.reshape(-1, places.shape[1]), places])
+        return self._places[states]
 
     def least(self, option: Option, objective: GridObjective) -> float:
         """Return a value of an objective that no mapping of an option goes below."""

@@ -86,7 +86,7 @@ class FrontCertificate:
     def __str__(self) -> str:
         left = f"{self.undecided:,} candidates are left" if self.undecided else "not proved"
         kind = "complete" if self.is_complete else left
-        kind += f", within {self.gap:.2g} of the whole set" if 0 < self.gap < inf else ""
+        kind += f", within {100 * self.gap:.2g} % of the whole set" if 0 < self.gap < inf else ""
         others = "" if self.is_whole else ", others not looked at for lack of time"
         looked_at = f"{self.executed:,} executed, {self.excluded:,} excluded by their bounds"
         return f"{kind}: {looked_at}{others}"
@@ -339,6 +339,10 @@ class _FrontWalk:
         """Return what the walk has shown so far; dropped: points that did not run on numbers."""
         beaten = [self._is_beaten(entry.bounds) for entry in self.heap.entries]
         sizes = list(map(self.heap.size, self.heap.entries))
+        values = sorted(point.values for point in self.points)
+        ran = len(values) - dropped
+        left = [e.bounds for e, b in zip(self.heap.entries, beaten, strict=True) if not b]
+        gap = max((_gap(bounds, values[:ran]) for bounds in (*left, *values[ran:])), default=0.0)
         return FrontCertificate(
             executed=self.executed,
             excluded=self.excluded + sum(s for s, b in zip(sizes, beaten, strict=True) if b),
@@ -349,4 +353,13 @@ class _FrontWalk:
             restrictions=restrictions_of(
                 [self.candidates.space], all_divisions=self.has_all_divisions
             ),
+            gap=gap if self.candidates.is_whole else inf,
         )
+
+
+def _gap(bounds: Values, points: Sequence[Values]) -> float:
+    """Return by how much one of the points, divided by 1 + gap, beats or equals some bounds."""
+    ratios = (
+        max(v / b if b > 0 else inf for v, b in zip(point, bounds, strict=True)) for point in points
+    )
+    return max(0.0, min(ratios, default=inf) - 1)

@@ -73,6 +73,7 @@ class OptionFront:
         self._heap = FamilyHeap(candidates, _CostBounds(candidates), ())
         self._costs = np.zeros((0, 3))  # of each item: latency, energy, words; inf for one replaced
         self._unbeaten: dict[int, _Integers] = {}
+        self._least: dict[GridObjective, float] = {}
         self.add(families)
 
     def add(self, families: Iterable[tuple[BoundedFamily, int]]) -> None:
@@ -89,6 +90,7 @@ class OptionFront:
         rows = [(*item.entry.bounds, item.words) for item in new]
         self._costs = np.concatenate([self._costs, np.array(rows).reshape(-1, 3)])
         self._unbeaten.clear()
+        self._least.clear()
 
     def _replace(self, number: int, *others: FrontItem) -> None:
         self._costs[number] = inf
@@ -115,6 +117,11 @@ class OptionFront:
 
     def least(self, objective: GridObjective) -> float:
         """Return a value of an objective that no mapping goes below; inf if there is none."""
+        if objective not in self._least:
+            self._least[objective] = self._least_value(objective)
+        return self._least[objective]
+
+    def _least_value(self, objective: GridObjective) -> float:
         latency, energy, _ = self._costs.T
         is_left = latency < inf
         values = objective_value(objective, latency[is_left], energy[is_left])  # type: ignore[arg-type]

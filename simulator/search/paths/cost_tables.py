@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 _Floats = npt.NDArray[np.float64]
+_Integers = npt.NDArray[np.int64]
 MOST_SUMS = 1 << 26
 """Sums that the elimination of one tensor may take; some 0.3 s."""
 MOST_COSTS = 1 << 22
@@ -36,6 +37,11 @@ class PlaceCostTable:
     def at(self, places: Sequence[int]) -> float:
         """Return the cost where each tensor has its place, given by the tensor's number."""
         return float(self.costs[tuple(places[tensor] for tensor in self.tensors)])
+
+    def at_rows(self, places: _Integers) -> _Floats:
+        """Return the costs of rows of places, as those of one row."""
+        costs: _Floats = self.costs[tuple(places[:, tensor] for tensor in self.tensors)]
+        return costs
 
 
 def eliminated(tables: Sequence[PlaceCostTable], tensor: int) -> list[PlaceCostTable]:

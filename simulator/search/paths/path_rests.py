@@ -22,6 +22,7 @@ from tilewright.simulator.search.paths.move_costs import MoveCosts
 from tilewright.simulator.search.paths.path_graph import Contents, Held, PathQuestion
 
 _Floats = npt.NDArray[np.float64]
+_Integers = npt.NDArray[np.int64]
 Names = frozenset[str]
 OUTSIDE = 0
 """The place of a tensor that does not stay in the elements; those of its distributions follow."""
@@ -81,10 +82,26 @@ class PathRests(Generic[_Option]):
 
     def of(self, number: int, contents: Contents) -> float:
         """Return what is left of any path at least, in front of an Einsum; inf if there is none."""
+        places = self._places_of(contents)
+        return sum(table.at(places) for table in self._left[number])
+
+    def of_rows(self, number: int, places: _Integers) -> _Floats:
+        """Return what is left of any path at least, in front of an Einsum, by rows of places."""
+        rests = np.zeros(len(places))
+        for table in self._left[number]:
+            rests += table.at_rows(places)
+        return rests
+
+    def places_of(self, contents: Sequence[Contents]) -> _Integers:
+        """Return the places of all tensors by what the elements hold, a row each."""
+        rows = [self._places_of(held) for held in contents]
+        return np.array(rows, dtype=np.int64).reshape(len(rows), len(self._numbers))
+
+    def _places_of(self, contents: Contents) -> list[int]:
         places = [OUTSIDE] * len(self._numbers)
         for name, distribution in contents.tensors:
             places[self._numbers[name]] = self._places[name][distribution]
-        return sum(table.at(places) for table in self._left[number])
+        return places
 
     def _tables(self, number: int) -> list[PlaceCostTable]:
         """Return tables whose sum is what is left at least in front of an Einsum.

@@ -23,7 +23,7 @@ def cascade(name: str) -> Cascade:
 
 
 def rest_of(paths: Cascade, question: PathQuestion) -> Rest:
-    return paths.rest_of(question, attrgetter("bound"))
+    return paths.rests(question, attrgetter("bound")).of
 
 
 @pytest.mark.parametrize("most", [4, path_rests.MOST_COSTS, *at_night(60)])
