@@ -92,6 +92,38 @@ def test_a_budget_says_what_is_left() -> None:
     assert not front.certificate.is_complete
     assert front.certificate.undecided > 0
     assert "candidates are left" in str(front.certificate)
+    assert "% of the whole set" in str(front.certificate)
+
+
+def test_a_gap_covers_what_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each point of the whole set is beaten by one whose values are divided by 1 + gap."""
+    flat = grid_arch("matrix product", 32, 2, 2)
+    einsum = einsum_workload("matrix product").einsums[0]
+    whole = GridFrontSearch().run(flat, einsum)
+    assert whole.certificate.gap == 0
+    late = {"at": 1}
+    monkeypatch.setattr(_FrontWalk, "widen", lambda *_: False)
+    step, gaps = _FrontWalk.step, []
+
+    def until_late(walk: _FrontWalk, hurried: bool = False) -> bool:
+        has_run = step(walk, hurried)
+        if walk.executed == late["at"]:
+            object.__setattr__(walk._budget, "deadline", 0.0)
+        return has_run
+
+    monkeypatch.setattr(_FrontWalk, "step", until_late)
+    for late["at"] in (1, 4, 12, 30):
+        short = GridFrontSearch(budget_s=1000.0).run(flat, einsum)
+        gaps.append(short.certificate.gap)
+        for point in whole.points:
+            assert any(
+                all(
+                    v <= w * (1 + gaps[-1]) * (1 + 1e-9)
+                    for v, w in zip(p.values, point.values, strict=True)
+                )
+                for p in short.points
+            )
+    assert 0 < gaps[-1] < gaps[0] < inf
 
 
 def test_without_time_the_first_choice_found_is_executed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,9 +162,11 @@ def test_what_has_no_time_is_left_out_and_said(monkeypatch: pytest.MonkeyPatch) 
     assert short.certificate.is_whole
     assert [point.values for point in short.points] == [whole.points[0].values]
     assert short.certificate.undecided == len(whole.points) - 1
+    assert 0 < short.certificate.gap < inf
     monkeypatch.setattr(grid_front, "BOUNDING_SHARE", 0.0)
     short = GridFrontSearch(budget_s=60.0).run(flat, einsum)
     assert not short.certificate.is_complete
+    assert short.certificate.gap == inf
     assert "others not looked at for lack of time" in str(short.certificate)
 
 
