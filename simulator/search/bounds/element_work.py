@@ -234,9 +234,9 @@ class ElementWork:
         """Return the operation over some loops, outermost first."""
         space, scalar, tile = self.space, tiles.family.scalar, tiles.tile
         is_exact = self._has_exact_reads(tiles, several, vector)
+        kept = space.einsum.outputs[0].rank_variables
         outer = [name for name in space.by_output if name in several and name not in vector]
         if scalar is None:
-            kept = space.einsum.outputs[0].rank_variables
             outer = [name for name in outer if name not in kept]
         length = prod(tile.values()) // prod(tile[name] for name in outer)
         operation = _VectorOperation(outer, vector, length)
@@ -247,8 +247,10 @@ class ElementWork:
         paces = [self._exact_pace(operation, rate, reads) for rate in rates]
         is_best = (reads.row == length) & all(not pace.further for pace in paces)
         walks: dict[str, Numbers] = {}
-        if scalar is not None and rates[1].has_own:
-            for name in space.einsum.access(scalar).rank_variables.intersection(outer):
+        walked = space.einsum.access(scalar).rank_variables if scalar is not None else frozenset()
+        for name in walked.intersection(outer):
+            # Where the output has the variable, each visit of its values may be the first one.
+            if rates[name not in kept].has_own:
                 walks[name] = reads.goes_on(name, length) & (tile[name] >= LEAST_TURNS)
                 is_best = is_best & (walks[name] == (tile[name] >= LEAST_TURNS))
         return operation._replace(paces=paces, walks=walks, is_best=is_best)

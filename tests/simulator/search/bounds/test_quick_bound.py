@@ -137,3 +137,22 @@ def test_sizes_beyond_those_of_arrays_are_bounded_one_by_one(monkeypatch: Any) -
     together = QuickBound(space, flat, profile).together(families, has_energy=True)
     monkeypatch.setattr(quick_bound, "EXACT", einsum.operations)
     assert QuickBound(space, flat, profile).together(families, has_energy=True) == together
+
+
+@pytest.mark.parametrize("nests", [False, True])
+@pytest.mark.parametrize("form", ["sum of a matrix and a row", "difference"])
+def test_a_map_over_values_of_the_register_is_no_faster_than_its_bound(
+    form: str, *, nests: bool
+) -> None:
+    """Operations that add up nothing have a map, too, though no operation adds to their results."""
+    flat, einsum = grid_arch(form, 16, 2, 1), einsum_workload(form, 16).einsums[0]
+    space = GridMapspace(grid_of(flat), einsum, nests=nests)
+    profile = ExecutionSettings().profile(space.grid)
+    quick, compared = QuickBound(space, flat, profile), 0
+    families = [family for family in space.families() if family.scalar is not None]
+    for family in random.Random(form).sample(families, min(100, len(families))):
+        choice = space.members(family)[0]
+        plan = plan_of(space_time(flat, einsum, space.mapping_of(choice)))
+        compared += plan.kernel.walks
+        assert quick.cycles(family) <= lower_bound(plan, profile)
+    assert compared >= 4
