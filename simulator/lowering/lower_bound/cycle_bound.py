@@ -16,15 +16,16 @@ import numpy.typing as npt
 
 from tilewright.mapper.grid.reductions import Axis
 from tilewright.mapper.grid.schemes.reduction_scheme import Order
-from tilewright.simulator.compile.columns import BANKS
-from tilewright.simulator.lowering.element_program import JOIN, OTHER_SLOT, SLOT, STEP
+from tilewright.simulator.lowering.element_program import JOIN, STEP
 from tilewright.simulator.lowering.lower_bound.stream_cycles import (
     behind_stream,
     behind_streams,
     crosses_line,
     words_end,
 )
-from tilewright.simulator.lowering.lower_bound.task_cycles import AlikeRuns, BodyCycles, TaskCycles
+from tilewright.simulator.lowering.lower_bound.task_cycles import BodyCycles, TaskCycles
+from tilewright.simulator.lowering.lower_bound.task_runs import alike_runs
+from tilewright.simulator.lowering.lower_bound.turn_times import turns_end
 from tilewright.simulator.lowering.plan import Plan
 from tilewright.simulator.lowering.rings.ring_bound import least_slice, ring_cycles, ring_end
 from tilewright.simulator.lowering.sums.sum_chains import (
@@ -67,6 +68,7 @@ def lower_bound(plan: Plan, profile: Profile, works: Works | None = None) -> int
         work = work_of(plan.roles[plan.placement[place]])
         streams = (behind_stream(plan, profile, s, place, work) for s in plan.streams)
         longest = max(longest, work.total, *streams)
+    longest = max(longest, turns_end(plan, profile))
     last = known.get(plan.roles[plan.placement[-1, -1]], BodyCycles())
     longest = max(longest, *(_line_end(plan, profile, axis, last) for axis in AXES))
     if any(stream.lines == "whole" for stream in plan.streams) and plan.read.rows > 1:
@@ -193,17 +195,6 @@ def _overlapped_work(
             result.since[f"receive {tensor.name}"] = last.total
             result.until[f"receive {tensor.name}"] = result.total - behind_first
     return result
-
-
-def alike_runs(steps: range) -> list[AlikeRuns]:
-    """Return groups of steps whose runs take the same banks: one for each step modulo the banks.
-
-    In each the buffers are those of its first step.
-    """
-    return [
-        AlikeRuns({STEP: step, SLOT: step % 2, OTHER_SLOT: 1 - step % 2}, len(steps[first::BANKS]))
-        for first, step in enumerate(steps[:BANKS])
-    ]
 
 
 def _line_end(plan: Plan, profile: Profile, axis: Axis, last: BodyCycles) -> float:

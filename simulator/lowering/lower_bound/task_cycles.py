@@ -194,12 +194,13 @@ class TaskCycles:
     def _body(self, task: str, body: Iterable[Instruction], context: BodyContext) -> BodyCycles:
         result = BodyCycles()
         for instruction in body:
-            self._append(result, task, instruction, context)
+            self.append(result, task, instruction, context)
         return result
 
-    def _append(
+    def append(
         self, result: BodyCycles, task: str, instruction: Instruction, context: BodyContext
     ) -> None:
+        """Append the cycles of an instruction of a task to those of a body."""
         profile = self.profile
         match instruction:
             case DsdOperation():
@@ -342,22 +343,26 @@ class TaskCycles:
         result.since[label] = 0.0
         result.until.setdefault(label, result.total)
 
-    def _branch(self, result: BodyCycles, task: str, test: If, context: BodyContext) -> None:
-        """Append a branch, the shorter way where it is not known.
+    def ways(self, test: If) -> tuple[tuple[Sequence[Instruction], int], ...]:
+        """Return the two ways of a branch, each with its cycles: below the number, and not.
 
         The first way ends with a jump over the second one, if there is one.
         """
         profile = self.profile
         jump = profile.branch_taken_cycles if test.otherwise else 0
-        branches = (
+        return (
             (test.then, profile.branch_not_taken_cycles + jump),
             (test.otherwise, profile.branch_taken_cycles),
         )
+
+    def _branch(self, result: BodyCycles, task: str, test: If, context: BodyContext) -> None:
+        """Append a branch, the shorter way where it is not known."""
+        branches = self.ways(test)
         value = context.value_of(test.variable)
         if value is not None:
             body, cycles = branches[0 if value < test.below else 1]
             for instruction in body:
-                self._append(result, task, instruction, context)
+                self.append(result, task, instruction, context)
             result.keep_busy(cycles)
             return
         parts = []

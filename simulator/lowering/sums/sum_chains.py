@@ -37,6 +37,14 @@ def operation_cycles(words: int, profile: Profile) -> int:
     return launch + word_cycles(words, profile)
 
 
+def link_cycles(links: Any, profile: Profile) -> Any:
+    """Return the cycles of a word from one operation over some links to the next one.
+
+    A number gives a number, an array an array.
+    """
+    return _hop(profile) + links * profile.hop_cycles
+
+
 def _hop(profile: Profile) -> float:
     """Return the cycles of a word from one operation to the next but for the links."""
     return float(profile.dispatch_to_link_cycles + profile.arrival_to_execute_cycles)
@@ -48,7 +56,7 @@ def way_back(groups: Sequence[int], words: int, profile: Profile) -> float:
     `groups`: elements of the group along X and along Y. `words`: of the tile.
     """
     links = sum(group - 1 for group in groups)
-    return _hop(profile) + links * profile.hop_cycles + word_cycles(words - 1, profile)
+    return float(link_cycles(links, profile)) + word_cycles(words - 1, profile)
 
 
 def line_costs(profile: Profile) -> LineCosts:
@@ -90,7 +98,6 @@ class LineSums:
 
         Each element adds its own tile, in an `operation`, and passes the sum on.
         """
-        way = _hop(profile)
         for chain in chains:
             if chain.positions[-1] not in self.done:
                 continue
@@ -98,7 +105,7 @@ class LineSums:
             goes_on = before in self.received and not chain.stores
             sent = self.done[before] + (0 if goes_on else operation.send)
             for position in others:
-                arrived = sent + way + abs(position - before) * profile.hop_cycles
+                arrived = sent + link_cycles(abs(position - before), profile)
                 added = self.done[position] + operation.add
                 sent = self.done[position] = self.later(added, arrived)
                 before = position
@@ -116,7 +123,7 @@ def sums_cycles(
     cycles = operation_cycles(words, profile)
     operation = SumCycles(cycles, cycles)
     if scheme.order == "snake":
-        return cycles + (prod(groups) - 1) * (_hop(profile) + profile.hop_cycles)
+        return cycles + (prod(groups) - 1) * float(link_cycles(1, profile))
     done, received = 0.0, False
     for group in groups if scheme.order == "x_first" else reversed(groups):
         places = range(group)
@@ -134,6 +141,6 @@ def snakes_end(ready: Cycles, snake: Snake, operation: SumCycles, profile: Profi
     """
     links = ready.shape[1] * snake.rows - 1 - snake.places
     ends = np.where(snake.places, operation.add, operation.send)
-    later = ends + links * (_hop(profile) + profile.hop_cycles)
+    later = ends + links * link_cycles(1, profile)
     return float(max((ready[row : row + snake.rows] + later).max()
                      for row in range(0, ready.shape[0], snake.rows)))  # fmt: skip

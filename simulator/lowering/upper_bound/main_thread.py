@@ -20,10 +20,10 @@ class MostCycles(TaskCycles):
 
     __slots__ = ()
 
-    def _append(
+    def append(
         self, result: BodyCycles, task: str, instruction: Instruction, context: BodyContext
     ) -> None:
-        super()._append(result, task, instruction, context)
+        super().append(result, task, instruction, context)
         if not isinstance(instruction, DsdOperation | ScalarOperation | Map | Loop | If):
             either = self.profile.counter_cycles, self.profile.task_control_cycles
             result.keep_busy(max(either) - min(either))
@@ -57,12 +57,8 @@ class MostCycles(TaskCycles):
         if context.value_of(test.variable) is not None:
             super()._branch(result, task, test, context)
             return
-        profile, ways = self.profile, []
-        jump = profile.branch_taken_cycles if test.otherwise else 0
-        for body, cycles in (
-            (test.then, profile.branch_not_taken_cycles + jump),
-            (test.otherwise, profile.branch_taken_cycles),
-        ):
+        ways = []
+        for body, cycles in self.ways(test):
             way = self._body(task, body, context.without(test.variable))
             way.keep_busy(cycles)
             ways.append(way)

@@ -10,8 +10,8 @@ from math import ceil
 
 from tilewright.mapper.grid.host_streams import HostStream
 from tilewright.simulator.lowering.element_program import JOIN, STEP
-from tilewright.simulator.lowering.lower_bound.cycle_bound import alike_runs
 from tilewright.simulator.lowering.lower_bound.task_cycles import BodyCycles, TaskCycles
+from tilewright.simulator.lowering.lower_bound.task_runs import alike_runs
 from tilewright.simulator.lowering.plan import Plan
 from tilewright.simulator.lowering.upper_bound.gathered_results import gather_cycles
 from tilewright.simulator.lowering.upper_bound.main_thread import MostCycles
