@@ -62,8 +62,8 @@ class _ObjectiveBounds(NamedTuple):
     ) -> Values:
         return (self.candidates.least_value(family, reduction, alone),)
 
-    def of_choice(self, choice: GridChoice) -> Values:
-        return (self.candidates.bound(choice),)
+    def of_choice(self, choice: GridChoice, *, followed: bool = False) -> Values:
+        return (self.candidates.bound(choice, followed=followed),)
 
 
 class CandidateSearch:
@@ -450,8 +450,9 @@ class CandidateSearch:
             return
         planned = (entry for entry in self.heap.entries if entry.is_planned)
         for entry in heapq.nsmallest(self.candidates.settings.threads, planned):
-            if entry.choice is not None and entry.bounds[0] < self.value:
-                yield entry.choice
+            choice = entry.choice
+            if choice is not None and self.candidates.bound(choice, followed=True) < self.value:
+                yield choice
 
     def _drop(self, error: InfeasibleMapping | ProgramError) -> None:
         self.reasons[Refusal.of(error)] += 1

@@ -97,7 +97,7 @@ def test_five_thousand_random_mappings(part: int) -> None:
     assert executed >= 600
 
 
-LINES = ((1, 24), (24, 1), (2, 32), (3, 16), (12, 12))
+LINES = ((1, 24), (24, 1), (2, 32), (3, 16), (12, 12), (40, 2))
 """Columns and rows: what a bound says of the links of a line shows on long ones."""
 PROFILES = ("wse2-sdk-sim", "wse3-sdk-sim", "wse3-silicon", "generic")
 

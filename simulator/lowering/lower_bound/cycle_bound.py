@@ -1,8 +1,9 @@
 """A lower bound of the cycles of a plan, without an execution (theory/grid.md §6).
 
-The bound is the greatest of four: an element's own work; the words of a border stream and the work
-behind the last of them; all words that cross the last link of a line; and, on top of the first two,
-the chains in which the elements add up partial sums.
+The bound of its parts is the greatest of four: an element's own work; the words of a border stream
+and the work behind the last of them; all words that cross the last link of a line; and, on top of
+the first two, the chains in which the elements add up partial sums. Another one, which takes longer
+to find and is mostly greater, follows all elements turn by turn.
 """
 
 from __future__ import annotations
@@ -50,8 +51,18 @@ Works = dict[Role, BodyCycles]
 """The work of the elements of each role; plans that differ in the sums only have it in common."""
 
 
-def lower_bound(plan: Plan, profile: Profile, works: Works | None = None) -> int:
-    """Return a number of cycles that no execution of a plan's program on a machine goes below.
+def lower_bound(plan: Plan, profile: Profile) -> int:
+    """Return a number of cycles that no execution of a plan's program on a machine goes below."""
+    return followed_bound(plan, profile, bound_of_parts(plan, profile))
+
+
+def followed_bound(plan: Plan, profile: Profile, least: int) -> int:
+    """Return a bound that follows the elements turn by turn; `least`: that of the parts."""
+    return max(least, ceil(turns_end(plan, profile) - ROUNDING))
+
+
+def bound_of_parts(plan: Plan, profile: Profile, works: Works | None = None) -> int:
+    """Return the bound of the parts of a program: the greatest of the four.
 
     `works`: cycles of the elements' own work by role, a cache that is filled. Only plans that
     differ from this one in nothing but the scheme of the reduction may share it.
@@ -68,7 +79,6 @@ def lower_bound(plan: Plan, profile: Profile, works: Works | None = None) -> int
         work = work_of(plan.roles[plan.placement[place]])
         streams = (behind_stream(plan, profile, s, place, work) for s in plan.streams)
         longest = max(longest, work.total, *streams)
-    longest = max(longest, turns_end(plan, profile))
     last = known.get(plan.roles[plan.placement[-1, -1]], BodyCycles())
     longest = max(longest, *(_line_end(plan, profile, axis, last) for axis in AXES))
     if any(stream.lines == "whole" for stream in plan.streams) and plan.read.rows > 1:

@@ -71,13 +71,24 @@ class StreamTimes:
         """
         self._begun = [begun, *self._begun[:MOST_TURNS_BACK]]
         self._periods += 1
-        entered = (self.words - 1) * self.stream.interval + 1
-        ends: Cycles = np.maximum(begun + moving, entered + way_in(self.links, self.profile))
+        period = self.stream.words_of_period * self.stream.interval
+        arrived = self._first_arrived + (self._periods - 1) * period
+        ends: Cycles = np.maximum(begun + moving, arrived)
+        if not self._waits.cycles:
+            return ends
         seen = np.ix_(*self._lines)
         waited = self._waits.ends([self._by_line(times[seen]) for times in self._begun])
         waited = waited.T if self.stream.lines == "columns" else waited.reshape(ends[seen].shape)
         ends[seen] = np.maximum(ends[seen], waited)
         return ends
+
+    @cached_property
+    def _first_arrived(self) -> Numbers:
+        """Cycles in which all words of each element's first tile have come, if none waits."""
+        words = (self._places + 1) * self.stream.tile_words
+        entered = (words - 1) * self.stream.interval + 1
+        arrived: Numbers = entered + way_in(self.links, self.profile)
+        return arrived
 
     @property
     def words(self) -> Numbers:

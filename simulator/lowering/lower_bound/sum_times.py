@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from math import ceil
 from typing import NamedTuple
 
 import numpy as np
@@ -81,6 +82,19 @@ class SumTimes:
         if sums.exit == "gather":
             self._gather(done)
         return done
+
+    def left(self, done: Cycles) -> float:
+        """Return when the last result has left the grid; 0 if results stay.
+
+        `done`: when elements are done with their last tiles.
+        """
+        rows, columns = self._heads
+        if self.plan.sums.exit == "none":
+            return 0.0
+        at_border = rows if self.plan.sums.exit == "east" else rows[-1:]
+        profile = self.profile
+        sent = float(done[np.ix_(at_border, columns)].max()) - ceil(profile.cycles_per_wavelet)
+        return sent + profile.dispatch_to_link_cycles + profile.hop_cycles
 
     @cached_property
     def _operation(self) -> SumCycles:
@@ -170,19 +184,23 @@ class SumTimes:
 
     def _gather(self, done: Cycles) -> None:
         """Follow the results down the columns: each element passes on those of all before it."""
-        rows, columns = self._heads
-        values = self.plan.read.output.values
-        for passed, (before, row) in enumerate(pairwise(rows.tolist()), start=1):
-            words, hops = passed * self._words, row - before
-            starts = done[row, columns] + self._launch
-            launches = self._launch * len(passed_parts(values, passed))
-            own = done[row, columns] + launches + word_cycles(words, self.profile)
-            arrived = done[before, columns] + link_cycles(hops, self.profile)
-            done[row, columns] = np.maximum(own, arrived)
-            taken = words - 1 - self._held(hops)
-            if taken >= 0:
-                sent = starts + word_cycles(taken, self.profile) + hops + 4
-                done[before, columns] = np.maximum(done[before, columns], sent)
+        heads, hops = np.ix_(*self._heads), self.plan.sums.group_rows
+        launched, words = self._passed
+        own = done[heads]
+        later = np.arange(len(own))[:, None] * link_cycles(hops, self.profile)
+        passed = own + launched + word_cycles(words, self.profile)
+        ends = np.maximum.accumulate(passed - later, axis=0) + later
+        taken = words[1:] - 1 - self._held(hops)
+        sent = own[1:] + self._launch + word_cycles(np.maximum(taken, 0), self.profile) + hops + 4
+        ends[:-1] = np.maximum(ends[:-1], np.where(taken >= 0, sent, 0.0))
+        done[heads] = ends
+
+    @cached_property
+    def _passed(self) -> tuple[Numbers, Numbers]:
+        """Cycles of launches, and words, of what the elements of a column pass on: columns."""
+        number, values = len(self._heads[0]), self.plan.read.output.values
+        launches = [self._launch * len(passed_parts(values, passed)) for passed in range(number)]
+        return np.array(launches)[:, None], np.arange(number)[:, None] * self._words
 
 
 def _key(places: Places) -> bytes:

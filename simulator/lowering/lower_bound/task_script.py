@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tilewright.simulator.compile.code.encode_values import load_cycles
+from tilewright.simulator.compile.code.simd_modes import wavelets
 from tilewright.simulator.compile.columns import BANKS
 from tilewright.simulator.instructions.control_flow import If, Loop
 from tilewright.simulator.isa.resolving import resolve
@@ -38,10 +39,14 @@ class Transfer(NamedTuple):
 
 
 class Script(NamedTuple):
-    """The transfers of a task in their order; `after`: cycles of the main thread behind them."""
+    """The transfers of a task in their order; `after`: cycles of the main thread behind them.
+
+    `slot`: cycles in which the issue slot is in use, by the main thread and all words.
+    """
 
     transfers: tuple[Transfer, ...]
     after: float
+    slot: float
 
 
 @dataclass(slots=True)
@@ -56,30 +61,37 @@ class ScriptWriter:
     labels: frozenset[str]
     _transfers: list[Transfer] = field(default_factory=list)
     _since: float = 0.0
-    _known: dict[tuple[int, tuple[tuple[str, int], ...]], float] = field(default_factory=dict)
+    _slot: float = 0.0
+    _known: dict[tuple[int, tuple[tuple[str, int], ...]], BodyCycles] = field(default_factory=dict)
     _moves: dict[int, bool] = field(default_factory=dict)
 
     def of(self, task: Task, context: BodyContext | None = None) -> Script:
         """Return the script of one run of a task; `context`: what is known of counters there."""
-        self._transfers, self._since = [], 0.0
+        self._transfers, self._since, self._slot = [], 0.0, 0.0
         self._body(task.name, task.body, context or BodyContext())
-        return Script(tuple(self._transfers), self._since)
+        return Script(tuple(self._transfers), self._since, self._slot)
+
+    def _keep_busy(self, cycles: float) -> None:
+        self._since += cycles
+        self._slot += cycles
 
     def _body(self, task: str, body: Iterable[Instruction], context: BodyContext) -> None:
         profile = self.cycles.profile
         for instruction in body:
             if not self._has_transfer(instruction):
-                self._since += self._cycles(task, instruction, context)
+                part = self._cycles(task, instruction, context)
+                self._since += part.total
+                self._slot += part.slot
                 continue
             match instruction:
                 case DsdOperation():
                     self._transfer(task, instruction)
                 case Loop(count=count):
-                    self._since += profile.counter_cycles
+                    self._keep_busy(profile.counter_cycles)
                     for turn in range(count):
-                        self._since += profile.loop_back_edge_cycles if turn else 0
+                        self._keep_busy(profile.loop_back_edge_cycles if turn else 0)
                         self._body(task, instruction.body, context.at(instruction.variable, turn))
-                    self._since += profile.branch_not_taken_cycles
+                    self._keep_busy(profile.branch_not_taken_cycles)
                 case If():
                     self._branch(task, instruction, context)
                 case _:
@@ -95,9 +107,10 @@ class ScriptWriter:
 
     def _transfer(self, task: str, operation: DsdOperation) -> None:
         resolved = resolve(self.cycles.code, task, operation)
-        before = self._since + load_cycles(resolved, self.cycles.profile)
+        self._keep_busy(load_cycles(resolved, self.cycles.profile))
         moving, waits = self.cycles.moving(resolved), not operation.asynchronous
-        self._transfers.append(Transfer(operation.label, before, moving, waits))
+        self._slot += min(moving, wavelets(resolved))
+        self._transfers.append(Transfer(operation.label, self._since, moving, waits))
         self._since = 0.0 if waits else float(self.cycles.profile.issue_cycles)
 
     def _branch(self, task: str, test: If, context: BodyContext) -> None:
@@ -106,22 +119,21 @@ class ScriptWriter:
         assert value is not None, f"{task} moves words in a branch on {test.variable}"
         body, cycles = self.cycles.ways(test)[value >= test.below]
         self._body(task, body, context)
-        self._since += cycles
+        self._keep_busy(cycles)
 
-    def _cycles(self, task: str, instruction: Instruction, context: BodyContext) -> float:
+    def _cycles(self, task: str, instruction: Instruction, context: BodyContext) -> BodyCycles:
         """Return the cycles of an instruction without transfers.
 
         In loops that are unrolled they depend on where tiles lie modulo the banks, and on branches.
         """
-        fixed = context.fixed
         if context.known or any(isinstance(p, If | LoadRegister) for p in walk((instruction,))):
             return self._counted(task, instruction, context)
-        key = id(instruction), tuple((name, turn % BANKS) for name, turn in fixed.items())
+        key = id(instruction), tuple((name, turn % BANKS) for name, turn in context.fixed.items())
         if key not in self._known:
             self._known[key] = self._counted(task, instruction, context)
         return self._known[key]
 
-    def _counted(self, task: str, instruction: Instruction, context: BodyContext) -> float:
+    def _counted(self, task: str, instruction: Instruction, context: BodyContext) -> BodyCycles:
         result = BodyCycles()
         self.cycles.append(result, task, instruction, context)
-        return result.total
+        return result

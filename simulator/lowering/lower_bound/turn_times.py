@@ -32,6 +32,7 @@ from tilewright.simulator.program.program import Task
 
 Cycles = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
 AXES: Final[tuple[Axis, Axis]] = ("X", "Y")
 MOST_TURNS: Final = 1 << 10
 MOST_STEPS: Final = 1 << 22
@@ -44,7 +45,7 @@ def turns_end(plan: Plan, profile: Profile) -> float:
     0 where elements pass tiles round rings, or where there are too many turns.
     """
     read = plan.read
-    turns = prod(loop.count for loop in read.time)
+    turns = prod(loop.count for loop in read.time[: read.kernel])
     too_many = turns > MOST_TURNS or turns * read.rows * read.columns > MOST_STEPS
     if read.shifted or plan.sums.ring is not None or too_many:
         return 0.0
@@ -72,8 +73,10 @@ class _TurnTimes:
         """Follow all elements; return when the last one is done."""
         begun = np.zeros((self.plan.read.rows, self.plan.read.columns))
         if "start" in self._tasks:
-            return float(self._overlapped(begun).max()) - self.profile.task_end_cycles
-        return float(self._through(begun, self._writer.of(self._tasks["work"])).done.max())
+            done = self._overlapped(begun) - self.profile.task_end_cycles
+        else:
+            done = self._through(begun, self._writer.of(self._tasks["work"])).done
+        return max(float(done.max()), self._left[-1])
 
     # -- what the elements run -------------------------------------------------------------
 
@@ -103,6 +106,11 @@ class _TurnTimes:
     @cached_property
     def _sums(self) -> SumTimes:
         return SumTimes(self.plan, self.profile)
+
+    @cached_property
+    def _left(self) -> list[float]:
+        """When the last result of each tile has left the grid."""
+        return [0.0]
 
     @property
     def _send(self) -> str:
@@ -137,9 +145,13 @@ class _TurnTimes:
     def _ends(self, started: Cycles, transfer: Transfer) -> Cycles:
         """Return when a transfer is over whose words elements can take or send from a time on."""
         if transfer.label == self._send:
-            return self._sums.ends(started - operation_cycles(0, self.profile))
+            ends = self._sums.ends(started - operation_cycles(0, self.profile))
+            self._left.append(self._sums.left(ends))
+            return ends
         ends = self._streams[transfer.label].received(started, transfer.moving)
-        return np.maximum(ends, self._links_end()) if transfer.waits else ends
+        return (
+            np.maximum(ends, self._links_end()) if transfer.waits and self._shared_links else ends
+        )
 
     def _links_end(self) -> Cycles:
         """Return when all words of the tiles so far have crossed the links that lead to elements.
@@ -147,14 +159,25 @@ class _TurnTimes:
         Streams along one axis share these.
         """
         ends = np.zeros((self.plan.read.rows, self.plan.read.columns))
-        for axis in AXES:
-            streams = [s for s in self._streams.values() if s.crosses(axis).any()]
-            words = sum((s.words * s.crosses(axis) for s in streams), start=np.zeros_like(ends))
-            links = [np.where(s.crosses(axis), s.links, ends.size) for s in streams]
-            if streams:
-                fewest = np.minimum.reduce(links)
-                ends = np.maximum(ends, words_end(words, fewest, self.profile))
+        for streams, links in self._shared_links:
+            words = sum((stream.words * crosses for stream, crosses in streams), start=0 * ends)
+            ends = np.maximum(ends, words_end(words, links, self.profile))
         return ends
+
+    @cached_property
+    def _shared_links(self) -> list[tuple[list[tuple[StreamTimes, Mask]], Numbers]]:
+        """The streams that share links along an axis, and to which elements their words come so.
+
+        With the links of the shortest way to each of these.
+        """
+        shared = []
+        for axis in AXES:
+            streams = [(stream, stream.crosses(axis)) for stream in self._streams.values()]
+            streams = [(stream, crosses) for stream, crosses in streams if crosses.any()]
+            if len(streams) > 1:
+                ways = [np.where(crosses, stream.links, 1 << 30) for stream, crosses in streams]
+                shared.append((streams, np.minimum.reduce(ways)))
+        return shared
 
     # -- tiles in two buffers --------------------------------------------------------------
 
@@ -165,21 +188,25 @@ class _TurnTimes:
         start = self._through(begun, self._writer.of(self._tasks["start"]))
         begun = self._joined(start)
         for step in range(read.time[0].count + sends):
-            script, slot = self._run(step)
+            script = self._run(step)
             passed = self._through(begun + self.profile.task_switch_cycles, script)
-            used = begun + slot
+            used = begun + script.slot + self.profile.task_switch_cycles - 1
             begun = self._joined(passed)
             if passed.sent is not None:
-                used, begun = used + self._further_words, np.maximum(begun, passed.sent)
+                used, begun = used + self._further_words, np.maximum(begun, passed.sent - 1)
             begun = np.maximum(begun, used)
         return begun
 
     def _joined(self, passed: _Passed) -> Cycles:
-        """Return when the next run begins: behind the work, all tiles, and the tasks that wait."""
-        begun = passed.done + self.profile.task_end_cycles + sum(self._joins)
+        """Return when the next run begins: behind the work, all tiles, and the tasks that wait.
+
+        A task may begin in the cycle of the word that starts it.
+        """
+        begun = passed.done + self.profile.task_end_cycles
+        begun += sum(self._joins) if passed.arrived else 0.0
         for number, ends in enumerate(passed.arrived):
             last = min(number, len(self._joins))  # all together: as late as the last one
-            begun = np.maximum(begun, ends + sum(self._joins[max(0, last - 1) :]))
+            begun = np.maximum(begun, ends - 1 + sum(self._joins[max(0, last - 1) :]))
         return begun
 
     @cached_property
@@ -196,16 +223,14 @@ class _TurnTimes:
         return np.array(tiles)[plan.placement] * plan.read.words(plan.read.output)
 
     @cached_property
-    def _known_runs(self) -> dict[tuple[int, ...], tuple[Script, float]]:
+    def _known_runs(self) -> dict[tuple[int, ...], Script]:
         return {}
 
-    def _run(self, step: int) -> tuple[Script, float]:
-        """Return the script of the run for a step, and its cycles of the issue slot."""
+    def _run(self, step: int) -> Script:
+        """Return the script of the run for a step."""
         count = self.plan.read.time[0].count
         key = step % BANKS, step < 1, step < count - 1, step < count
         if key not in self._known_runs:
-            task, runs = self._tasks["work"], alike_runs(range(step, step + 1))
-            script = self._writer.of(task, BodyContext({STEP: step}, runs=runs))
-            slot = self._cycles.of_task(task, {STEP: step}, runs).slot
-            self._known_runs[key] = script, slot
+            context = BodyContext({STEP: step}, runs=alike_runs(range(step, step + 1)))
+            self._known_runs[key] = self._writer.of(self._tasks["work"], context)
         return self._known_runs[key]

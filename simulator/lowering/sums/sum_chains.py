@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, prod
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,10 +22,14 @@ from tilewright.simulator.profiles.profile import Profile
 Cycles = npt.NDArray[np.float64]
 
 
-def word_cycles(words: int, profile: Profile) -> int:
+W = TypeVar("W", int, npt.NDArray[np.int64])
+
+
+def word_cycles(words: W, profile: Profile) -> W:
     """Return the cycles in which an operation takes or sends so many words.
 
     Parts of a cycle are carried on from word to word. A link passes a word in each cycle.
+    `words`: a number, or an array of them.
     """
     rate = profile.cycles_per_wavelet
     return words * rate.numerator // rate.denominator

@@ -39,7 +39,11 @@ from tilewright.simulator.execution.einsum_execution import (
 from tilewright.simulator.execution.known.known_cycles import CyclesQuestion, KnownCycles
 from tilewright.simulator.execution.values.einsum_data import EinsumData
 from tilewright.simulator.lowering.addresses import NOTHING_KEPT, LeftTensors
-from tilewright.simulator.lowering.lower_bound.cycle_bound import Works, lower_bound
+from tilewright.simulator.lowering.lower_bound.cycle_bound import (
+    Works,
+    bound_of_parts,
+    followed_bound,
+)
 from tilewright.simulator.lowering.lower_bound.task_cycles import BodyCycles
 from tilewright.simulator.lowering.plan import Plan, plan_of, program_of, with_reduction
 from tilewright.simulator.lowering.sums.sum_chains import line_costs
@@ -120,6 +124,7 @@ class Candidates:
     known: KnownCycles = field(default_factory=KnownCycles)
     known_cycles: dict[GridChoice, int] = field(default_factory=dict)
     _least_cycles: dict[GridChoice, int] = field(init=False, default_factory=dict, repr=False)
+    _followed_cycles: dict[GridChoice, int] = field(init=False, default_factory=dict, repr=False)
     _found: ProgramCycles = field(init=False, repr=False, compare=False)
     is_whole: bool = True
     counts_energy: bool = False
@@ -299,9 +304,20 @@ class Candidates:
         """
         if choice not in self._least_cycles:
             works: Works = self._works.of((choice.family, choice.order), dict)
-            cycles = lower_bound(self.plan(choice), self.quick.profile, works)
+            cycles = bound_of_parts(self.plan(choice), self.quick.profile, works)
             self._keep(self._least_cycles, choice, cycles)
         return self._least_cycles[choice]
+
+    def followed_cycles(self, choice: GridChoice) -> int:
+        """Return a greater lower bound of a choice's cycles, which takes longer to find.
+
+        Raises InfeasibleMapping if the choice has no plan.
+        """
+        if choice not in self._followed_cycles:
+            least = self.least_cycles(choice)
+            cycles = followed_bound(self.plan(choice), self.quick.profile, least)
+            self._keep(self._followed_cycles, choice, cycles)
+        return self._followed_cycles[choice]
 
     def _keep(self, cycles_of: dict[GridChoice, int], choice: GridChoice, cycles: int) -> None:
         """Keep cycles of a choice, which are those of its transposed one, too.
@@ -317,12 +333,14 @@ class Candidates:
     def _transposed_of(self, choice: GridChoice) -> GridChoice | None:
         return transposed_choice(choice, self.plan(choice), self.space.einsum.bounds)
 
-    def bound(self, choice: GridChoice) -> float:
+    def bound(self, choice: GridChoice, *, followed: bool = False) -> float:
         """Return the lower bound of a choice's objective value, by its plan.
 
-        Raises InfeasibleMapping if the choice has no plan.
+        `followed`: the greater one, whose cycles follow the turns of all elements. Raises
+        InfeasibleMapping if the choice has no plan.
         """
-        return self.value_of(self.least_cycles(choice), self.energy(choice))
+        cycles = self.followed_cycles(choice) if followed else self.least_cycles(choice)
+        return self.value_of(cycles, self.energy(choice))
 
     def orders(self, family: GridFamily) -> tuple[OrderedWork, ...]:
         """Return the best orders of a family's loops on a tile, with the work of an element.

@@ -1,7 +1,8 @@
 """Families of candidates and their members, by lower bounds that are refined when they come first.
 
 A family has a quick bound, then one by the work of a plan; then its members take its place, each
-with a quick bound and then with that of its plan (theory/grid.md §7).
+with a quick bound, then with that of its plan, and then with the one that follows all elements turn
+by turn (theory/grid.md §7).
 """
 
 from __future__ import annotations
@@ -33,10 +34,11 @@ class MetricBounds(Protocol):
         """
         ...
 
-    def of_choice(self, choice: GridChoice) -> Values:
+    def of_choice(self, choice: GridChoice, *, followed: bool = False) -> Values:
         """Return values that a choice does not go below, by its plan.
 
-        Raises InfeasibleMapping or ProgramError if the choice has no plan.
+        `followed`: greater ones, that take longer to find. Raises InfeasibleMapping or ProgramError
+        if the choice has no plan.
         """
         ...
 
@@ -45,8 +47,9 @@ class MetricBounds(Protocol):
 class HeapEntry:
     """A family, or one of its choices, in the order in which a search looks at them.
 
-    `bounds`: of its metrics, by a plan if `is_planned`; `order`: decides between equal bounds: the
-    number of the family, and that of the choice in it; `choice`: None for the whole family.
+    `bounds`: of its metrics, by a plan if `is_planned`, the greatest of a choice if `is_settled`;
+    `order`: decides between equal bounds: the number of the family, and that of the choice in it;
+    `choice`: None for the whole family.
     """
 
     bounds: Values
@@ -54,11 +57,7 @@ class HeapEntry:
     family: GridFamily = field(compare=False)
     choice: GridChoice | None = field(default=None, compare=False)
     is_planned: bool = field(default=False, compare=False)
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether it is a choice whose bounds are those of its plan."""
-        return self.choice is not None and self.is_planned
+    is_settled: bool = field(default=False, compare=False)
 
 
 class FamilyHeap:
@@ -122,12 +121,18 @@ class FamilyHeap:
     def refined(self, entry: HeapEntry) -> Iterable[HeapEntry]:
         """Return what replaces an entry that was taken out.
 
-        It is the entry itself with bounds by a plan, or the members of a family that has them.
+        It is the entry itself with greater bounds, or the members of a family whose are by a plan.
         Raises InfeasibleMapping or ProgramError for a choice that has no plan.
         """
         if entry.choice is None:
             return self.members(entry) if entry.is_planned else [self._by_work(entry)]
-        return [self.planned(entry, entry.choice)]
+        closer = self._followed if entry.is_planned else self.planned
+        return [closer(entry, entry.choice)]
+
+    def _followed(self, entry: HeapEntry, choice: GridChoice) -> HeapEntry:
+        """Return the entry of a choice, which has a plan, with its greatest bounds."""
+        bounds = self.metrics.of_choice(choice, followed=True)
+        return replace(entry, bounds=_greater(bounds, entry), is_settled=True)
 
     def members(self, entry: HeapEntry) -> Iterator[HeapEntry]:
         """Yield the choices of a family with their quick bounds."""

@@ -195,8 +195,10 @@ class _FrontBounds:
         latency = self.candidates.least_value(family, reduction, alone)
         return self.values(latency, quick.energy(family, reduction), quick.words(family))
 
-    def of_choice(self, choice: GridChoice) -> Values:
-        plan, cycles = self.candidates.plan(choice), self.candidates.least_cycles(choice)
+    def of_choice(self, choice: GridChoice, *, followed: bool = False) -> Values:
+        candidates = self.candidates
+        cycles_of = candidates.followed_cycles if followed else candidates.least_cycles
+        plan, cycles = candidates.plan(choice), cycles_of(choice)
         energy = predicted_energy(plan.read)
         return self.values(self.latency(cycles), energy, plan.addresses.words)
 
@@ -264,7 +266,7 @@ class _FrontWalk:
             self.excluded += self.heap.size(entry)
             return False
         try:
-            if entry.choice is None or not (entry.is_planned or hurried):
+            if entry.choice is None or not (entry.is_settled or hurried):
                 self.heap.push(self.heap.members(entry) if hurried else self.heap.refined(entry))
                 return False
             self._run(entry.choice, entry.bounds)

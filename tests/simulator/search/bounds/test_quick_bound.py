@@ -17,7 +17,7 @@ from tilewright.simulator.execution.action_counts import predicted_energy
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings
 from tilewright.simulator.lowering.lower_bound.cycle_bound import (
     alone_cycles,
-    lower_bound,
+    bound_of_parts,
     work_cycles,
 )
 from tilewright.simulator.lowering.plan import plan_of
@@ -58,11 +58,11 @@ def test_no_family_is_bounded_above_its_plans(machine: str, bits: int, *, nests:
             for reduction, plan in plans.items():
                 bound = quick.cycles(family, reduction, alone)
                 last = plan.roles[plan.placement[-1, -1]]
-                least = max(lower_bound(plan, profile), work_cycles(plan, profile, last).total)
+                least = max(bound_of_parts(plan, profile), work_cycles(plan, profile, last).total)
                 assert planned <= bound <= least, (form, family)
                 tightness.append(bound / least)
                 known = quick.cycles(family, reduction), quick.energy(family, reduction)
-                assert cycles <= known[0] <= lower_bound(plan, profile), (form, family)
+                assert cycles <= known[0] <= bound_of_parts(plan, profile), (form, family)
                 exact = predicted_energy(plan.read)
                 assert energy <= known[1] * NEARLY <= exact * NEARLY**2, (form, family)
                 shares.append(known[1] / exact)

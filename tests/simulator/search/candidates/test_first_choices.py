@@ -61,5 +61,5 @@ def test_without_time_few_families_are_looked_at() -> None:
         return search.heap.refined(entry)
 
     first = first_choices.first_choices(search.heap, refine, lambda: bool(families))[0]
-    assert first.is_settled
+    assert first.is_planned
     assert len(families) <= first_choices.MOST_FAMILIES
