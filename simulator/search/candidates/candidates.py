@@ -295,29 +295,25 @@ class Candidates:
         )
         return with_reduction(first, choice.reduction)
 
-    def least_cycles(self, choice: GridChoice) -> int:
+    def least_cycles(self, choice: GridChoice, *, followed: bool = False) -> int:
         """Return the lower bound of a choice's cycles, by its plan.
 
-        The work of elements is counted once for all members with one order of loops, and the bound
-        once for a choice and the transposed one. Raises InfeasibleMapping if the choice has no
-        plan.
+        `followed`: the greater one, which follows the turns of all elements and takes longer. The
+        work of elements is counted once for all members with one order of loops, and a bound once
+        for a choice and the transposed one. Raises InfeasibleMapping if the choice has no plan.
         """
-        if choice not in self._least_cycles:
-            works: Works = self._works.of((choice.family, choice.order), dict)
-            cycles = bound_of_parts(self.plan(choice), self.quick.profile, works)
-            self._keep(self._least_cycles, choice, cycles)
-        return self._least_cycles[choice]
+        known = self._followed_cycles if followed else self._least_cycles
+        if choice not in known:
+            find = self._follow if followed else self._bound_parts
+            self._keep(known, choice, find(choice))
+        return known[choice]
 
-    def followed_cycles(self, choice: GridChoice) -> int:
-        """Return a greater lower bound of a choice's cycles, which takes longer to find.
+    def _bound_parts(self, choice: GridChoice) -> int:
+        works: Works = self._works.of((choice.family, choice.order), dict)
+        return bound_of_parts(self.plan(choice), self.quick.profile, works)
 
-        Raises InfeasibleMapping if the choice has no plan.
-        """
-        if choice not in self._followed_cycles:
-            least = self.least_cycles(choice)
-            cycles = followed_bound(self.plan(choice), self.quick.profile, least)
-            self._keep(self._followed_cycles, choice, cycles)
-        return self._followed_cycles[choice]
+    def _follow(self, choice: GridChoice) -> int:
+        return followed_bound(self.plan(choice), self.quick.profile, self.least_cycles(choice))
 
     def _keep(self, cycles_of: dict[GridChoice, int], choice: GridChoice, cycles: int) -> None:
         """Keep cycles of a choice, which are those of its transposed one, too.
@@ -339,7 +335,7 @@ class Candidates:
         `followed`: the greater one, whose cycles follow the turns of all elements. Raises
         InfeasibleMapping if the choice has no plan.
         """
-        cycles = self.followed_cycles(choice) if followed else self.least_cycles(choice)
+        cycles = self.least_cycles(choice, followed=followed)
         return self.value_of(cycles, self.energy(choice))
 
     def orders(self, family: GridFamily) -> tuple[OrderedWork, ...]:

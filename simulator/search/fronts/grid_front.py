@@ -196,9 +196,8 @@ class _FrontBounds:
         return self.values(latency, quick.energy(family, reduction), quick.words(family))
 
     def of_choice(self, choice: GridChoice, *, followed: bool = False) -> Values:
-        candidates = self.candidates
-        cycles_of = candidates.followed_cycles if followed else candidates.least_cycles
-        plan, cycles = candidates.plan(choice), cycles_of(choice)
+        plan = self.candidates.plan(choice)
+        cycles = self.candidates.least_cycles(choice, followed=followed)
         energy = predicted_energy(plan.read)
         return self.values(self.latency(cycles), energy, plan.addresses.words)
 

@@ -41,9 +41,10 @@ class _CostBounds(NamedTuple):
         cycles = quick.cycles(family, reduction, alone)
         return self.candidates.costs_of(cycles, quick.energy(family, reduction))
 
-    def of_choice(self, choice: GridChoice) -> Costs:
+    def of_choice(self, choice: GridChoice, *, followed: bool = False) -> Costs:
         energy = predicted_energy(self.candidates.plan(choice).read)
-        return self.candidates.costs_of(self.candidates.least_cycles(choice), energy)
+        cycles = self.candidates.least_cycles(choice, followed=followed)
+        return self.candidates.costs_of(cycles, energy)
 
 
 class FrontItem(NamedTuple):
@@ -151,7 +152,7 @@ class OptionFront:
         return True
 
     def run(self, number: int, most_latency: float, is_over: Callable[[], bool]) -> None:
-        """Run the mapping of an item with the bounds of its plan, so that its values are known.
+        """Run the mapping of an item with its closest bounds, so that its values are known.
 
         A run ends where its latency (s) is above `most_latency`, which becomes its bound, or when
         the time is over. It is left out if the machine cannot run it.
