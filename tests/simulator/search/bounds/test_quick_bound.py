@@ -154,5 +154,5 @@ def test_a_map_over_values_of_the_register_is_no_faster_than_its_bound(
         choice = space.members(family)[0]
         plan = plan_of(space_time(flat, einsum, space.mapping_of(choice)))
         compared += plan.kernel.walks
-        assert quick.cycles(family) <= lower_bound(plan, profile)
+        assert quick.cycles(family) <= bound_of_parts(plan, profile)
     assert compared >= 4
