@@ -9,7 +9,7 @@ late, or all between two pauses of the whole column do.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -197,6 +197,8 @@ def _by_columns(streams: PassingStreams, count: int, profile: Profile) -> tuple[
     west.step_to_end()
     begun = tuple(west.passed(stream) for stream in streams.streams)
     times = StreamTimes.of(streams, begun, profile.hop_cycles)
+    if streams.first == 1:
+        count = max(count, _columns_before_rest(times, profile))
     numbers, columns, alone = _representatives(times, count)
     run = NarrowRun(streams, numbers, profile)
     _check_on_the_way(run, times, columns)
@@ -206,6 +208,25 @@ def _by_columns(streams: PassingStreams, count: int, profile: Profile) -> tuple[
         raise NotCovered("columns that become later wait for words from outside")
     ends = [_end_of_column(times, column, profile) for column in alone]
     return max(_end(run, streams.first, columns), *ends, 0), numbers.size + len(alone)
+
+
+def _columns_before_rest(times: StreamTimes, profile: Profile) -> int:
+    """Return how many columns there must be for words to find the last one at rest.
+
+    All begin with some work before the first words; that of one column is simulated. A guess, and 0
+    where that takes longer than the words need for a usual narrow grid.
+    """
+    streams, usual = times.streams, NARROW_WIDTHS[1].columns
+    colors = {stream.color for stream in streams.streams}
+    others = (port for port in streams.program.edge_inputs if port.color not in colors)
+    silent = replace(streams, program=replace(streams.program, edge_inputs=tuple(others)))
+    run = NarrowRun(silent, np.array([streams.first]), profile)
+    begun = [int(cycles.min()) for cycles in times.times if cycles.size]
+    for column in range(streams.first, usual):
+        run.step_to(min(begun, default=0) + times.hop * (column - streams.first + 1))
+        if run.rests(0):
+            return column + 1
+    return 0
 
 
 def _check_settled(west: NarrowRun, streams: PassingStreams, profile: Profile) -> None:
