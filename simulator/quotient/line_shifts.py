@@ -173,13 +173,15 @@ def cycles_by_columns(
     The cycles are those of `Machine.run` on any data. Raises NotCovered, with the reason, if they
     do not follow, RunStoppedError if `is_over` says so before an attempt.
     """
-    reason = TOO_FEW
+    reason, times = TOO_FEW, None
     attempts: tuple[NarrowWidth, ...] = NARROW_WIDTHS
     while attempts and attempts[0].columns * LARGEST_SHARE <= program.width:
         (first, count), *others = attempts
         end_if(is_over)
         try:
-            return _by_columns(passing_streams(program, first), count, profile)
+            if times is None or times.streams.first != first:
+                times = _times_behind(passing_streams(program, first), profile)
+            return _by_columns(times, count, profile)
         except NotCovered as missing:
             reason = missing.reason
         attempts = tuple(others)
@@ -188,7 +190,8 @@ def cycles_by_columns(
     raise NotCovered(reason)
 
 
-def _by_columns(streams: PassingStreams, count: int, profile: Profile) -> tuple[int, int]:
+def _times_behind(streams: PassingStreams, profile: Profile) -> StreamTimes:
+    """Return when words come to the column behind the first ones, which run alone."""
     if profile.router_buffer_words < 2 or profile.filter_counter_inclusive:
         raise NotCovered("routers of another kind")
     west = NarrowRun(streams, np.arange(streams.first), profile)
@@ -196,7 +199,11 @@ def _by_columns(streams: PassingStreams, count: int, profile: Profile) -> tuple[
         _check_settled(west, streams, profile)
     west.step_to_end()
     begun = tuple(west.passed(stream) for stream in streams.streams)
-    times = StreamTimes.of(streams, begun, profile.hop_cycles)
+    return StreamTimes.of(streams, begun, profile.hop_cycles)
+
+
+def _by_columns(times: StreamTimes, count: int, profile: Profile) -> tuple[int, int]:
+    streams = times.streams
     if streams.first == 1:
         count = max(count, _columns_before_rest(times, profile))
     numbers, columns, alone = _representatives(times, count)
@@ -214,17 +221,19 @@ def _columns_before_rest(times: StreamTimes, profile: Profile) -> int:
     """Return how many columns there must be for words to find the last one at rest.
 
     All begin with some work before the first words; that of one column is simulated. A guess, and 0
-    where that takes longer than the words need for a usual narrow grid.
+    where that work takes longer than words need to the last column of the usual narrow grid.
     """
-    streams, usual = times.streams, NARROW_WIDTHS[1].columns
+    streams, (fewest, usual) = times.streams, (width.columns for width in NARROW_WIDTHS[:2])
+    most = min(usual, streams.program.width // LARGEST_SHARE)
     colors = {stream.color for stream in streams.streams}
     others = (port for port in streams.program.edge_inputs if port.color not in colors)
     silent = replace(streams, program=replace(streams.program, edge_inputs=tuple(others)))
     run = NarrowRun(silent, np.array([streams.first]), profile)
-    begun = [int(cycles.min()) for cycles in times.times if cycles.size]
-    for column in range(streams.first, usual):
-        run.step_to(min(begun, default=0) + times.hop * (column - streams.first + 1))
-        if run.rests(0):
+    for column in range(fewest - 1, most):
+        comes = times.taken(column, column - streams.first).before
+        if comes.size:
+            run.step_to(int(comes.min()))
+        if not comes.size or run.rests(0):
             return column + 1
     return 0
 
