@@ -306,6 +306,15 @@ LOOPS_ABOVE_TILES = RestrictionKind(
     " turns of one loop in time; of two where no tiles of one loop fit an element.",
     "A share of 12 columns comes whole or in tiles of 6, 4, 3, 2 or 1 columns, not in tiles of 5.",
 )
+DENSE_TILES = RestrictionKind(
+    "tiles without gaps",
+    "On a grid of elements the values of a tile lie one behind the other, and no share is longer"
+    " than it must be. Rows whose length is no multiple of the memory's banks begin on all banks in"
+    " turn, so that two operands meet on a bank more often. Rows with gaps between them, or longer"
+    " shares, are not searched; a workload with larger sizes has them.",
+    "A product of 197 x 197 values, 64 deep, in f16 takes 82,090 cycles on 4 x 4 elements, one of"
+    " 200 x 200 values 49,922.",
+)
 TILE_LOOP_ORDER = RestrictionKind(
     "loops on a tile in the order of least work",
     "On a grid of elements the work on a tile has one loop over each rank variable, and these stand"

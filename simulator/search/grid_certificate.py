@@ -12,6 +12,7 @@ from tilewright.arch.errors import TilewrightError
 from tilewright.mapper.grid.grid_mapspace import GridMapspace
 from tilewright.mapper.grid.grid_shares import MOST_ON_AXIS
 from tilewright.mapper.searches.restrictions import (
+    DENSE_TILES,
     IN_SEQUENCE,
     LEAST_WORK_SHARES,
     LISTED_REDUCTIONS,
@@ -82,7 +83,7 @@ def restrictions_of(
     all_divisions: whether it has looked at all divisions of the work over the elements.
     """
     loops = 2 if any(space.nests for space in spaces) else 1
-    inside = [LOOPS_ABOVE_TILES(number=loops), TILE_LOOP_ORDER()]
+    inside = [LOOPS_ABOVE_TILES(number=loops), TILE_LOOP_ORDER(), DENSE_TILES()]
     if any(space.grid.columns * space.grid.rows > 1 for space in spaces):
         divisions = [] if all_divisions else [LEAST_WORK_SHARES()]
         several = any(len(space.einsum.bounds) > MOST_ON_AXIS for space in spaces)

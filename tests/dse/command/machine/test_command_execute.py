@@ -187,8 +187,10 @@ def test_the_certificate_of_a_search_on_the_machine_names_its_restrictions(here)
     assert json.loads(executed("--json", *wide).stdout)["cycles"] >= answer["cycles"]
     alone = json.loads(mapped("--json", "--set", "GridX=1", "--set", "GridY=1").stdout)
     assert alone["search"]["restrictions"] == [
-        "loops in time above tiles: at most 1", "loops on a tile in the order of least work"
-    ]  # fmt: skip
+        "loops in time above tiles: at most 1",
+        "loops on a tile in the order of least work",
+        "tiles without gaps",
+    ]
     first = json.loads(mapped("--json", "--budget", "0", *wide).stdout)
     assert "shares of least work" in first["search"]["restrictions"]
 
