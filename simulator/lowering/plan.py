@@ -72,6 +72,11 @@ class Plan:
             self.codes[role] = self._written(role)
         return self.codes[role]
 
+    @property
+    def first_role(self) -> Role:
+        """The role of an element that sends a sum and receives none, without fills of padding."""
+        return replace(self.roles[int(self.placement[self.sums.first])], fills=())
+
     def _written(self, role: Role) -> ElementCode:
         code = CodeBuilder(role.name)
         self.declare_buffers(code)

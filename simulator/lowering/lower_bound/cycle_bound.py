@@ -84,7 +84,7 @@ def bound_of_parts(plan: Plan, profile: Profile, works: Works | None = None) -> 
     if any(stream.lines == "whole" for stream in plan.streams) and plan.read.rows > 1:
         longest = max(longest, _first_column_end(plan, profile, work_of(_alone_role(plan))))
     if plan.sums.group > 1:
-        first = work_of(first_role(plan))
+        first = work_of(plan.first_role)
         sums_end = _sums_end(plan, profile, first)
         longest = max(longest, sums_end, _exit_end(plan, profile, sums_end))
     elif plan.exit_interval > 1:
@@ -100,12 +100,6 @@ def alone_cycles(plan: Plan, profile: Profile) -> BodyCycles:
     They are the same for all plans that differ in nothing but the scheme of the reduction.
     """
     return work_cycles(plan, profile, _alone_role(plan))
-
-
-def first_role(plan: Plan) -> Role:
-    """Return the role of an element that sends a sum and receives none, and fills no padding."""
-    role: Role = plan.roles[plan.placement[plan.sums.first]]
-    return replace(role, fills=())
 
 
 def _alone_role(plan: Plan) -> Role:
@@ -150,7 +144,7 @@ def _work_before_sums(plan: Plan, profile: Profile, work: BodyCycles) -> BodyCyc
         sent = work.until[f"send {output.name}"] - least_slice(plan.sums.ring, profile)
         return _shorter(work, work.total - sent)
     if sends_beside_work(plan.read) and _has_two_buffers(plan):
-        return work_cycles(plan, profile, first_role(plan), last_send=False)
+        return work_cycles(plan, profile, plan.first_role, last_send=False)
     return _shorter(
         work, work.since[f"send {output.name}"] + operation_cycles(plan.read.words(output), profile)
     )

@@ -82,7 +82,7 @@ class _TurnTimes:
 
     @property
     def _role(self) -> Role:
-        return self.plan.roles[int(self.plan.placement[self.plan.sums.first])]
+        return self.plan.first_role
 
     @cached_property
     def _cycles(self) -> TaskCycles:
