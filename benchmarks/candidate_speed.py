@@ -108,7 +108,7 @@ def _seconds(search: CandidateSearch, look: Look) -> tuple[int, list[float]]:
         is_known = choice in candidates.known_cycles
         begun = time.process_time()
         try:
-            candidates.bound(choice)
+            candidates.bound(choice, followed=True)
             look(candidates, choice)
         except ProgramError:
             continue
