@@ -39,16 +39,17 @@ def all_mappings(
     *,
     has_parts: bool,
     has_orders: bool,
+    stays: bool = True,
 ) -> list[Mapping]:
     """Every combination of mappings of the Einsums, whatever of it stays in the elements.
 
     `has_parts`: with those on parts of the grid; `has_orders`: with the loops on a tile in every
-    order.
+    order; `stays`: with those of which something stays.
     """
     arch = cascade_arch(2, 2)
     branches = []
     for einsum in workload.einsums:
-        exchanged = sorted(set(einsum.tensors) & set(intermediates(workload)))
+        exchanged = sorted(set(einsum.tensors) & set(intermediates(workload))) if stays else ()
         subsets = product(*([frozenset(), frozenset({name})] for name in exchanged))
         nodes = set()
         for staying in (frozenset().union(*subset) for subset in subsets):
@@ -74,9 +75,13 @@ def all_runs(
     *,
     has_parts: bool,
     has_orders: bool = True,
+    stays: bool = True,
 ) -> Iterator[Execution]:
     """Execute every combination that the elements hold."""
-    for mapping in all_mappings(workload, constraints, has_parts=has_parts, has_orders=has_orders):
+    mappings = all_mappings(
+        workload, constraints, has_parts=has_parts, has_orders=has_orders, stays=stays
+    )
+    for mapping in mappings:
         try:
             yield execute(cascade_arch(2, 2), workload, mapping, settings=settings)
         except InfeasibleMapping:

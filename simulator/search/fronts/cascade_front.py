@@ -47,7 +47,7 @@ from tilewright.simulator.search.grid_mapping import (
 WORD_BITS: Final = 16
 """By so much memory is less at least: tiles begin and end with words."""
 SHARE: Final = 0.4
-"""Share of the time that is left in which the best mapping for an objective is looked for."""
+"""Share of the time that is left in which the best mappings for all objectives are looked for."""
 WALK_SHARE: Final = 0.7
 """The same for all points of a size of the memory; then they run on numbers."""
 FURTHER_RUNS: Final = 64
@@ -141,7 +141,8 @@ class _Steps:
         """The request of a search: what is beyond the limit is as if it were reserved."""
         request, seconds = self.search.request, self.end.seconds_left
         if seconds is not None:
-            request = replace(request, budget_s=SHARE * seconds)
+            share = SHARE / len(self.search.priced)
+            request = replace(request, budget_s=share * seconds)
         if self._limit is None:
             return request
         flat = next(iter(grid_paths(self.arch, self.workload).values()))

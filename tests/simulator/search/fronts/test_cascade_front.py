@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from cascade_combinations import all_runs, small_constraints
 from cascades import cascade_workload
@@ -11,6 +13,7 @@ from grid_mappings import HARDWARE
 from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.grid.grid import grid_of
+from tilewright.mapper.mapping.mapping import Mapping
 from tilewright.mapper.searches.restrictions import names_of
 from tilewright.mapper.workload.errors import InfeasibleMapping, NoFeasibleMapping
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings
@@ -18,6 +21,7 @@ from tilewright.simulator.execution.execution import execute
 from tilewright.simulator.search.fronts.cascade_front import CascadeFrontSearch
 from tilewright.simulator.search.fronts.front_boxes import unbeaten
 from tilewright.simulator.search.fronts.grid_front import GridFront
+from tilewright.simulator.search.fronts.walk_answers import MappedRun
 from tilewright.simulator.search.grid_certificate import (
     Costs,
     GridObjective,
@@ -64,6 +68,31 @@ def test_the_points_are_those_of_all_combinations(form: str, x: str) -> None:
     assert [point.values[1] for point in front.points] == pytest.approx(
         [point.energy for point in expected], rel=1e-12
     )
+
+
+@pytest.mark.parametrize(
+    "tile",
+    ["none", pytest.param("free", marks=pytest.mark.nightly)],
+)
+def test_the_points_of_all_three_are_those_of_all_combinations(tile: str) -> None:
+    """Where nothing stays no room is kept for alignment, and sizes are exact."""
+    form = "product, row sums"
+    workload = cascade_workload(form)
+    constraints = small_constraints(form, workload, "m")
+    constraints = {name: replace(each, tile=tile) for name, each in constraints.items()}
+    runs = all_runs(workload, constraints, has_parts=False, stays=False)
+    values = {(r.cycles, f"{r.energy:.9e}", MappedRun(Mapping(()), r).usage) for r in runs}
+    expected = {
+        a for a in values
+        if not any(b != a and b[0] <= a[0] and float(b[1]) <= float(a[1]) and b[2] <= a[2]
+                   for b in values)
+    }  # fmt: skip
+    request = GridRequest(constraints=constraints, exchanges=False)
+    front = front_of(form, metrics=("latency", "energy", "usage"), request=request)
+    assert front.certificate.is_complete
+    found = [(p.execution.cycles, f"{p.execution.energy:.9e}", p.values[2]) for p in front.points]
+    assert len(found) > 1
+    assert found == sorted(expected)
 
 
 def test_points_above_the_line_between_others_are_among_them() -> None:
