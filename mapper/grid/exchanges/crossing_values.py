@@ -79,8 +79,9 @@ def _positions(part: Distribution, shape: tuple[int, ...]) -> tuple[Integers, Ma
         place = first + np.arange(extent).reshape(1, 1, *axis)
         numbers = numbers * size + place
         is_in = is_in & (place >= 0) & (place < size)
-    flat = *part.has.shape, part.values
-    return numbers.reshape(flat), np.broadcast_to(is_in, numbers.shape).reshape(flat)
+    whole, flat = (*part.has.shape, *part.extents), (*part.has.shape, part.values)
+    numbers, is_in = np.broadcast_to(numbers, whole), np.broadcast_to(is_in, whole)
+    return numbers.reshape(flat), is_in.reshape(flat)
 
 
 @lru_cache(maxsize=64)
