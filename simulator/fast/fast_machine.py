@@ -23,7 +23,7 @@ from tilewright.simulator.fast.times.timed_program import (
     TimedProgram,
     arrivals,
     end_cycle,
-    last_arrival,
+    last_timed_exit,
 )
 from tilewright.simulator.fast.units.graph import X_EVALUATIONS
 from tilewright.simulator.fast.values.final_tables import events, fill_store
@@ -215,7 +215,7 @@ def _certificate(timed: TimedProgram | None, division: Division) -> RunCertifica
 def _end(machine: Machine, timed: TimedProgram) -> tuple[int, int]:
     """Return the end of the last operation or task, and the end of the run, in cycles."""
     end = end_cycle(timed, int(machine.compiled.tables.header[at.K_EXECUTE]))
-    return end, max(end, last_arrival(timed))
+    return end, max(end, last_timed_exit(timed))
 
 
 def _result(

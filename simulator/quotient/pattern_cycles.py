@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from tilewright.simulator.fast.no_certificate import NotCovered
 from tilewright.simulator.fast.partition_solve import ProofEffort
 from tilewright.simulator.fast.times.attempts import UNSETTLED
-from tilewright.simulator.fast.times.timed_program import end_cycle, last_arrival
+from tilewright.simulator.fast.times.timed_program import end_cycle, last_timed_exit
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.program import Program
 from tilewright.simulator.quotient.affine_times import guess_times
@@ -184,4 +184,4 @@ def cycles_by_cut(
     """
     guess = guess_times(program, profile, cut, effort)
     timed = [replace(guess.small.timed, times=times) for times in prove(guess)]
-    return max(max(end_cycle(t, guess.small.execute), last_arrival(t)) for t in timed)
+    return max(max(end_cycle(t, guess.small.execute), last_timed_exit(t)) for t in timed)

@@ -22,7 +22,7 @@ from tilewright.simulator.fast.no_certificate import NotCovered
 from tilewright.simulator.fast.partition_solve import USUAL, effort_before, solve_parts
 from tilewright.simulator.fast.proofs.certificate import units_of
 from tilewright.simulator.fast.times.segments import T
-from tilewright.simulator.fast.times.timed_program import TimedProgram, last_arrivals, main_ends
+from tilewright.simulator.fast.times.timed_program import TimedProgram, main_ends, timed_exits
 from tilewright.simulator.fast.units.graph import THREAD, X_COMPLETION
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.profiles.profile import Profile
@@ -260,7 +260,7 @@ class SolvedColumns:
         result = np.zeros((ports, program.width), dtype=np.int64)
         for number, sinks in enumerate(network.edge_outputs[:ports]):
             columns = network.element[sinks] % program.width
-            np.maximum.at(result[number], columns, last_arrivals(self.timed, sinks))
+            np.maximum.at(result[number], columns, timed_exits(self.timed, sinks))
         return result
 
     @property

@@ -79,15 +79,15 @@ def end_cycle(timed: TimedProgram, execute: int) -> int:
     return max(ends) if threads.size or len(ends) > 1 else 0
 
 
-def last_arrival(timed: TimedProgram) -> int:
+def last_timed_exit(timed: TimedProgram) -> int:
     """Return the cycle in which the last word has left by an edge output, -1 without any.
 
     Edge outputs are ports at the border of the grid; only parts that the fast engine covers count.
     """
-    return int(last_arrivals(timed, np.flatnonzero(timed.edge_outputs)).max(initial=-1))
+    return int(timed_exits(timed, np.flatnonzero(timed.edge_outputs)).max(initial=-1))
 
 
-def last_arrivals(timed: TimedProgram, sinks: Ints) -> Ints:
+def timed_exits(timed: TimedProgram, sinks: Ints) -> Ints:
     """Return the cycle in which the last word has left by each of some FIFOs of edge outputs."""
     port = timed.graph.port[sinks]
     units = ends_of(timed.graph, port[:, P_SOURCE])[1]

@@ -15,7 +15,7 @@ from tilewright.simulator.fast.times.timed_program import (
     TimedProgram,
     arrivals,
     end_cycle,
-    last_arrival,
+    last_timed_exit,
     main_ends,
 )
 from tilewright.simulator.profiles.profile import load_profile
@@ -44,7 +44,7 @@ def test_a_chain_of_three() -> None:
     ]
     assert ends == [[20 + 1], [], [14 + 1], [8 + 1]]
     assert end_cycle(chain, EXECUTE) == 21 + EXECUTE == machine.run().cycles
-    assert last_arrival(chain) == -1
+    assert last_timed_exit(chain) == -1
     assert arrivals(chain) == {}
 
 
@@ -59,4 +59,4 @@ def test_arrivals_are_those_of_a_run(words: int) -> None:
     result = machine.run(edges=edges)
     found = [cycles.tolist() for _, cycles in sorted(arrivals(times).items())]
     assert found == [row for stream in result.edges.values() for row in stream.cycles.tolist()]
-    assert max([end_cycle(times, EXECUTE), last_arrival(times)]) == result.cycles
+    assert max([end_cycle(times, EXECUTE), last_timed_exit(times)]) == result.cycles
