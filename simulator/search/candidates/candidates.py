@@ -69,6 +69,9 @@ MOST_ELEMENTS: Final = 1 << 20
 MOST_VISITS: Final = 1 << 35
 """Cycles times elements of the longest run on a large grid that a search begins: some 20 minutes
 (docs/validation/engine-speed.md)."""
+FOLLOWING_PAYS: Final = 1 << 16
+"""Those of a run of some 3 ms. The bound by turns takes a third of that: of 14 candidates of five
+searches on 4 x 4 to 16 x 16 elements it saved the run of three."""
 MOST_SIZES: Final = 1 << 14
 """Sizes of shares and tiles for which the best orders of loops are kept."""
 
@@ -298,9 +301,10 @@ class Candidates:
     def least_cycles(self, choice: GridChoice, *, followed: bool = False) -> int:
         """Return the lower bound of a choice's cycles, by its plan.
 
-        `followed`: the greater one, which follows the turns of all elements and takes longer. The
-        work of elements is counted once for all members with one order of loops, and a bound once
-        for a choice and the transposed one. Raises InfeasibleMapping if the choice has no plan.
+        `followed`: the greater one, which follows the turns of all elements and takes longer; for a
+        short run there is none. The work of elements is counted once for all members with one order
+        of loops, and a bound once for a choice and the transposed one. Raises InfeasibleMapping if
+        the choice has no plan.
         """
         known = self._followed_cycles if followed else self._least_cycles
         if choice not in known:
@@ -313,7 +317,10 @@ class Candidates:
         return bound_of_parts(self.plan(choice), self.quick.profile, works)
 
     def _follow(self, choice: GridChoice) -> int:
-        return followed_bound(self.plan(choice), self.quick.profile, self.least_cycles(choice))
+        least = self.least_cycles(choice)
+        if least * choice.family.elements < FOLLOWING_PAYS:
+            return least
+        return followed_bound(self.plan(choice), self.quick.profile, least)
 
     def _keep(self, cycles_of: dict[GridChoice, int], choice: GridChoice, cycles: int) -> None:
         """Keep cycles of a choice, which are those of its transposed one, too.
