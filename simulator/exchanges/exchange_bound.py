@@ -59,6 +59,9 @@ def phases_bound(
     """
     load = profile.descriptor_load_cycles + profile.descriptor_use_cycles
     issue, cycles = min(1.0, float(profile.cycles_per_wavelet)), 0.0
+    behind = (
+        profile.dispatch_to_link_cycles + profile.hop_cycles + profile.arrival_to_execute_cycles
+    )
     for phase, flows in enumerate(phases):
         issued = np.zeros((reshard.rows, reshard.columns))
         if phase == 0 and reshard.copies:
@@ -70,18 +73,10 @@ def phases_bound(
             issued[busy] += load
             issued[busy] += number * issue
             _carry(words, flow, number)
-        carried = carried_cycles(int(words.max(initial=0)), profile)
+        busiest = int(words.max(initial=0))
+        carried = load + busiest - 1 + behind if busiest else 0.0
         cycles += max(carried, float(issued.max(initial=0.0)))
     return cycles
-
-
-def carried_cycles(words: int, profile: Profile) -> float:
-    """Return the least cycles of programs in which so many words cross one link or ramp."""
-    if not words:
-        return 0.0
-    load = profile.descriptor_load_cycles + profile.descriptor_use_cycles
-    sent = profile.dispatch_to_link_cycles + profile.hop_cycles
-    return float(load + words - 1 + sent + profile.arrival_to_execute_cycles)
 
 
 def _index(places: Iterable[Place]) -> tuple[list[int], list[int]]:

@@ -16,18 +16,13 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from tilewright.mapper.grid.distribution import Distribution
-from tilewright.mapper.grid.exchanges.crossing_values import busiest_link
 from tilewright.mapper.grid.exchanges.flow_phases import flow_phases
 from tilewright.mapper.grid.exchanges.halo import HaloExchange, halo_exchange
 from tilewright.mapper.grid.exchanges.least_traffic import least_traffic
 from tilewright.mapper.grid.exchanges.reshard import MOST_FLOWS, Reshard, is_too_large
 from tilewright.mapper.grid.number_types import values_per_wavelet
 from tilewright.mapper.grid.space_time import SpaceTime
-from tilewright.simulator.exchanges.exchange_bound import (
-    carried_cycles,
-    least_exchange_cycles,
-    phases_bound,
-)
+from tilewright.simulator.exchanges.exchange_bound import least_exchange_cycles, phases_bound
 from tilewright.simulator.exchanges.exchange_execution import (
     exchanges_of,
     predicted_exchange,
@@ -112,11 +107,6 @@ class Move:
         assert least is not None
         return least
 
-    @cached_property
-    def crossing_values(self) -> int:
-        """How many values cross one link at least, if the exchange is a reshard."""
-        return busiest_link(self.held, self.needed)
-
     @property
     def lacks_bound(self) -> bool:
         """Whether the bounds have not been asked for yet."""
@@ -197,17 +187,13 @@ def find_least(moves: Sequence[Move]) -> None:
 def _bounds(move: Move) -> Costs:
     """Return lower bounds of what an exchange costs, from what each element lacks.
 
-    Each word that an element lacks crosses a link and is written, and those that go the same way
-    share one. UNPAYABLE for a reshard of too
+    Each word that an element lacks crosses a link and is written. UNPAYABLE for a reshard of too
     many flows.
     """
     candidates, energy = move.candidates, 0.0
     cycles, received, flows = move.least
-    if move.is_reshard:
-        if flows > MOST_FLOWS:
-            return UNPAYABLE
-        crossing = (move.alike or move).crossing_values / values_per_wavelet(2, move.dtype)
-        cycles = max(cycles, carried_cycles(ceil(crossing), candidates.quick.profile))
+    if flows > MOST_FLOWS and move.is_reshard:
+        return UNPAYABLE
     if candidates.has_energy:
         grid = candidates.space.grid
         fabric = grid.fabric.name if grid.fabric is not None else "fabric"
