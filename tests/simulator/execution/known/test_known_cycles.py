@@ -232,6 +232,13 @@ workload:
 """
 
 
+class _NothingShared:
+    """In the place of the answers that a search shares: it keeps none."""
+
+    def __new__(cls, *_: object) -> object:
+        return NOTHING_KEPT
+
+
 @pytest.mark.usefixtures("hits")
 def test_equal_einsums_of_a_workload_share_bounds_and_cycles(
     monkeypatch: pytest.MonkeyPatch,
@@ -240,7 +247,7 @@ def test_equal_einsums_of_a_workload_share_bounds_and_cycles(
     einsums, known, simulations, repeated = taken()
     assert 0 < known < einsums
     assert 0 < repeated < simulations
-    monkeypatch.setattr(grid_mapping, "SearchAnswers", lambda *_: NOTHING_KEPT)
+    monkeypatch.setattr(grid_mapping, "SearchAnswers", _NothingShared)
     alone = mapped(NOTHING_KEPT, text=QUERY_AND_KEY)
     assert taken() == (0, 0, 0, 0)
     assert answer(alone) == answer(both)
