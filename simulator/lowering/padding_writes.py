@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from tilewright.mapper.grid.space_time import SpaceTime
 from tilewright.simulator.build.code_builder import CodeBuilder
 from tilewright.simulator.build.task_builder import TaskBuilder
 from tilewright.simulator.lowering.number_operations import NUMPY, move_of, number_of
-from tilewright.simulator.lowering.sums.sum_roles import Numbers, Role
+from tilewright.simulator.lowering.sums.sum_roles import Numbers, Role, split_roles
 
 
 def with_fills(
@@ -23,15 +24,15 @@ def with_fills(
     `roles`, `placement`: the roles of elements, and the number of each element's role: (rows,
     columns). Roles are split where some of their elements have padding and others none.
     """
-    split, numbers = list(roles), placement.astype(np.int64)
-    for place, fill in enumerate(padding_fills(read)):
-        joined, inverse = np.unique(2 * numbers + fill.places(read), return_inverse=True)
-        split = [
-            replace(role, fills=(*role.fills, place)) if has_padding else role
-            for role, has_padding in ((split[pair // 2], pair % 2) for pair in joined.tolist())
-        ]
-        numbers = inverse.reshape(placement.shape).astype(np.int64)
-    return tuple(split), numbers.astype(np.int32)
+    split = tuple(roles)
+    for number, fill in enumerate(padding_fills(read)):
+        has_padding = fill.places(read).astype(np.int32)
+        split, placement = split_roles(split, placement, has_padding, partial(_with_fill, number))
+    return split, placement
+
+
+def _with_fill(number: int, role: Role, has_padding: int) -> Role:
+    return replace(role, fills=(*role.fills, number)) if has_padding else role
 
 
 def declare_fills(code: CodeBuilder, read: SpaceTime, role: Role) -> None:

@@ -248,8 +248,9 @@ def _check_passing(group: EinsumGroup, reads: Sequence[SpaceTime]) -> None:
                 continue
             if not produced(computed[tensor.name]).serves(needed(read, tensor)):
                 raise lies_elsewhere(read, tensor)
-            for variable in added_padding(read, tensor):
-                raise padding_is_added(read, tensor, variable)
+            added = added_padding(read, tensor)
+            if added:
+                raise padding_is_added(read, tensor, added[0])
         computed[read.output.name] = read
 
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from tilewright.mapper.grid.rings.ring_links import RingLink, ring_links
 from tilewright.mapper.grid.space_time import HeldTensor, SpaceTime
 from tilewright.simulator.build.program_builder import ProgramBuilder
-from tilewright.simulator.lowering.sums.sum_roles import Numbers, Role, ShiftColors
+from tilewright.simulator.lowering.sums.sum_roles import Numbers, Role, ShiftColors, split_roles
 from tilewright.simulator.program.areas import areas_along
 
 
@@ -32,17 +33,16 @@ def with_shifts(
     role: (rows, columns). Roles are split where elements that had the same one use different
     colors.
     """
-    split, numbers = list(roles), placement.astype(np.int64)
+    split = tuple(roles)
     for tensor in read.shifted:
-        kinds, of_position = _kinds(tensor, ring_size(read, tensor))
+        colors, of_position = _kinds(tensor, ring_size(read, tensor))
         along = of_position[None, :] if tensor.shift == "X" else of_position[:, None]
-        joined, inverse = np.unique(numbers * len(kinds) + along, return_inverse=True)
-        split = [
-            replace(split[number], shifts=(*split[number].shifts, kinds[kind]))
-            for number, kind in (divmod(int(pair), len(kinds)) for pair in joined)
-        ]
-        numbers = inverse.reshape(placement.shape).astype(np.int64)
-    return tuple(split), numbers.astype(np.int32)
+        split, placement = split_roles(split, placement, along, partial(_with_shift, colors))
+    return split, placement
+
+
+def _with_shift(colors: Sequence[ShiftColors], role: Role, kind: int) -> Role:
+    return replace(role, shifts=(*role.shifts, colors[kind]))
 
 
 def ring_size(read: SpaceTime, tensor: HeldTensor) -> int:

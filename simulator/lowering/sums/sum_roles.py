@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal, NamedTuple, TypeVar
@@ -140,6 +140,21 @@ def roles(columns: int, rows: int, sums: PartialSums) -> tuple[tuple[Role, ...],
         return _snake_roles(columns, rows, sums)
     kinds = _grid_kinds(columns, rows, sums)
     return kinds.roles, kinds.numbers[np.ix_(kinds.rows, kinds.columns)]
+
+
+def split_roles(
+    roles: Sequence[Role], placement: Numbers, kinds: Numbers, change: Callable[[Role, int], Role]
+) -> tuple[tuple[Role, ...], Numbers]:
+    """Split roles where elements that had the same one are of different kinds.
+
+    `placement`, `kinds`: (rows, columns) the number of each element's role and kind, from 0 on;
+    `change`: gives the role of elements of a kind from the one that they had. Returns the roles and
+    the number of each element's role.
+    """
+    number = int(kinds.max()) + 1
+    joined, inverse = np.unique(placement.astype(np.int64) * number + kinds, return_inverse=True)
+    split = tuple(change(roles[pair // number], pair % number) for pair in joined.tolist())
+    return split, inverse.reshape(placement.shape).astype(np.int32)
 
 
 class _GridKinds(NamedTuple):
